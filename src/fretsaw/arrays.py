@@ -1,0 +1,26 @@
+"""Rows picked out of Arrow arrays by runs."""
+
+import numpy as np
+import pyarrow as pa
+
+from fretsaw.layout import Int64s
+
+_DENSE = 8  # from one wanted row in this many, a mask is cheaper than row numbers
+
+
+def pick(column: pa.ChunkedArray, starts: Int64s, ends: Int64s) -> pa.ChunkedArray:
+    """The rows of the sorted, disjoint runs from `starts` to `ends`.
+
+    A few rows out of many are copied, so that they do not keep the many alive.
+    """
+    wanted = int((ends - starts).sum())
+    if len(starts) == 1 and wanted * 4 > len(column):
+        return column.slice(int(starts[0]), wanted)
+    if wanted * _DENSE > len(column):
+        steps = np.zeros(len(column) + 1, dtype=np.int8)
+        steps[starts] += 1
+        steps[ends] -= 1
+        return column.filter(pa.array(np.cumsum(steps[:-1], dtype=np.int8).view(np.bool_)))
+    lengths = ends - starts
+    before = np.cumsum(lengths) - lengths
+    return column.take(pa.array(np.arange(wanted) + np.repeat(starts - before, lengths)))

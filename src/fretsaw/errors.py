@@ -1,0 +1,53 @@
+"""The exception tree: every error of fretsaw names the file and says what to do.
+
+Where a builtin exception is what users would catch (`FileNotFoundError`, `KeyError`, ...), the
+error is that builtin too.
+"""
+
+import difflib
+from collections.abc import Iterable
+
+
+class FretsawError(Exception):
+    """Base of all errors that fretsaw raises on purpose."""
+
+
+class SourceNotFoundError(FretsawError, FileNotFoundError):
+    """There is no such path, or no Parquet or ORC file in a directory or glob."""
+
+
+class FileFormatError(FretsawError):
+    """A file is not Parquet or ORC, or is truncated, corrupt, encrypted or unsupported."""
+
+
+class ColumnNotFoundError(FretsawError, KeyError):
+    """A column is not in the file; the message lists near names."""
+
+    def __str__(self) -> str:
+        # KeyError prints the repr of its argument.
+        return str(self.args[0]) if self.args else ""
+
+    @classmethod
+    def among(cls, name: str, names: Iterable[str], file: str) -> "ColumnNotFoundError":
+        """The error for a `name` that is not one of `names`."""
+        known = list(names)
+        near = difflib.get_close_matches(name, known, n=3, cutoff=0.6)
+        hint = f"did you mean {', '.join(map(repr, near))}?" if near else _overview(known)
+        return cls(f"{file}: no column {name!r}; {hint}")
+
+
+class PredicateTypeError(FretsawError, TypeError):
+    """A literal does not fit the type of its column."""
+
+
+class PredicateSyntaxError(FretsawError, ValueError):
+    """A condition given as text cannot be parsed; the message points at the place."""
+
+
+class SchemaMismatchError(FretsawError):
+    """Files of one scan disagree about a column."""
+
+
+def _overview(names: list[str]) -> str:
+    shown = ", ".join(map(repr, names[:8]))
+    return f"the columns are {shown}{', ...' if len(names) > 8 else ''}" if names else "it has none"

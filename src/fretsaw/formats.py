@@ -1,0 +1,145 @@
+"""What a file format answers, and how it asks for bytes.
+
+A format never reads. Where it needs bytes it yields a `Request` and is sent the buffers; `run`
+and `run_together` drive such steps. `format_of` tells the format by magic bytes, never by name.
+"""
+
+import importlib
+from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol, TypeAlias, TypeVar, cast
+
+import pyarrow as pa
+
+from fretsaw.errors import FileFormatError
+from fretsaw.layout import Block, PageIndex
+from fretsaw.schema import SchemaNode
+from fretsaw.selection import RowSelection
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """Byte ranges (offset and length) that a format needs next, and what for."""
+
+    ranges: Sequence[tuple[int, int]]
+    why: Literal["footer", "index", "data"]
+
+
+@dataclass(frozen=True, slots=True)
+class ReadOptions:
+    """How to read a file, where the user has a say."""
+
+    verify: bool = True
+    """Check page checksums where the file has them."""
+    int96: Literal["ns", "us", "ms"] = "ns"
+    """The unit that INT96 timestamps become."""
+
+
+T = TypeVar("T")
+Steps: TypeAlias = Generator[Request, Sequence[pa.Buffer], T]
+Fetch: TypeAlias = Callable[[Sequence[tuple[int, int]], Any], list[pa.Buffer]]
+
+
+class Part(Protocol):
+    """The bytes of one leaf's pages, ready to be decoded on any thread."""
+
+    leaf: SchemaNode
+    size: int
+    """Bytes to decode."""
+    rows: int
+    """Rows that Arrow will decode, at least those that were asked for."""
+    fallback: str | None
+    """Why more than the needed pages had to be taken."""
+
+    def count_pages(self) -> int:
+        """How many data pages it holds."""
+        ...
+
+
+class FileReader(Protocol):
+    """One file of some format: what is in it, and how to cut leaves out of it."""
+
+    format: str
+    blocks: Sequence[Block]
+    metadata: Mapping[bytes, bytes]
+    field_names: Sequence[str]
+
+    def describe(self, positions: Sequence[int]) -> tuple[pa.Schema, tuple[SchemaNode, ...]]:
+        """These top-level fields: their Arrow schema, as pyarrow itself gives it, and their trees."""
+        ...
+
+    def chunk(self, block: Block, leaf: SchemaNode) -> PageIndex:
+        """The leaf's chunk as if it were one page: enough where all of its rows are wanted."""
+        ...
+
+    def page_index(self, block: Block, leaf: SchemaNode) -> Steps[PageIndex]:
+        """The leaf's pages; the whole chunk with a reason where no index gives them."""
+        ...
+
+    def cut(
+        self, block: Block, leaf: SchemaNode, pages: PageIndex, rows: RowSelection
+    ) -> Steps[Part]:
+        """The bytes that hold the selected rows of the leaf."""
+        ...
+
+    def decode(self, parts: Sequence[Any]) -> list[pa.ChunkedArray]:
+        """For each part, an array of exactly the selected rows."""
+        ...
+
+
+class FormatModule(Protocol):
+    """The module `reader` of a format's package."""
+
+    def open_file(self, name: str, size: int, tail: pa.Buffer, options: ReadOptions) -> Steps[FileReader]:
+        """Read the footer; `tail` is the end of the file, as much as was read to tell it."""
+        ...
+
+
+_MAGIC = {b"PAR1": "fretsaw.parquet.reader", b"PARE": "fretsaw.parquet.reader"}
+
+
+def open_file(name: str, size: int, tail_size: int, options: ReadOptions) -> Steps[FileReader]:
+    """Tell the format by the magic bytes and read the footer."""
+    if size == 0:
+        raise FileFormatError(f"{name}: is empty (0 bytes); a Parquet file has at least 12")
+    length = min(size, tail_size)
+    (tail,) = yield Request([(size - length, length)], "footer")
+    module = _MAGIC.get(tail.to_pybytes()[-4:])
+    if module is None:
+        (head,) = yield Request([(0, min(size, 4))], "footer")
+        if head.to_pybytes() in _MAGIC:
+            raise FileFormatError(
+                f"{name}: begins like a Parquet file but does not end like one; "
+                f"it is truncated at byte {size}, write or copy it again"
+            )
+        raise FileFormatError(f"{name}: is not a Parquet file (no magic bytes at its end)")
+    format_module = cast(FormatModule, importlib.import_module(module))
+    return (yield from format_module.open_file(name, size, tail, options))
+
+
+def run(steps: Steps[T], fetch: Fetch) -> T:
+    """Drive one run of steps to its result."""
+    return run_together([steps], fetch)[0]
+
+
+def run_together(many: Sequence[Steps[T]], fetch: Fetch) -> list[T]:
+    """Drive several runs side by side: what they ask for at a time is fetched at once."""
+    results: dict[int, T] = {}
+    requests: dict[int, Request] = {}
+
+    def advance(position: int, buffers: Sequence[pa.Buffer] | None) -> None:
+        try:
+            requests[position] = many[position].send(cast(Sequence[pa.Buffer], buffers))
+        except StopIteration as stop:
+            results[position] = stop.value
+
+    for position in range(len(many)):
+        advance(position, None)
+    while requests:
+        asked, requests = requests, {}
+        for why in {request.why for request in asked.values()}:
+            group = {p: request for p, request in asked.items() if request.why == why}
+            buffers = iter(fetch([r for request in group.values() for r in request.ranges], why))
+            for position, request in group.items():
+                advance(position, [next(buffers) for _ in request.ranges])
+    return [results[position] for position in range(len(many))]

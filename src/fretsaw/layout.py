@@ -1,0 +1,119 @@
+"""What a file says about itself, free of any format: its blocks, and the pages of each leaf.
+
+A `Block` is a row group or a stripe, a `PageIndex` the row boundaries and places of one leaf's
+pages in one block. Block predicates (`byte_range`, `blocks`) choose blocks by where they live.
+The planner reads these; the formats make them.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+Int64s = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A row group (Parquet) or stripe (ORC): rows that are stored together.
+
+    `first_row` counts from the start of the file; `offset` and the sizes are in bytes.
+    """
+
+    ordinal: int
+    first_row: int
+    num_rows: int
+    offset: int
+    compressed_size: int
+    uncompressed_size: int
+
+    @property
+    def midpoint(self) -> int:
+        """The byte that decides to which byte range the block belongs."""
+        return self.offset + self.compressed_size // 2
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PageIndex:
+    """The pages of one leaf in one block: where their rows begin, where their bytes are.
+
+    `boundaries` has one entry more than there are pages: page `i` holds the rows from
+    `boundaries[i]` to `boundaries[i + 1]` of its block. Where nothing finer than the whole chunk
+    is known, the chunk is the one page and `reason` says why.
+    """
+
+    boundaries: Int64s
+    offsets: Int64s
+    sizes: Int64s
+    width: float
+    """Estimated bytes of one decoded row."""
+    reason: str | None = None
+
+    def overlapping(self, starts: Int64s, ends: Int64s) -> npt.NDArray[np.bool_]:
+        """Which pages hold a row of the sorted, disjoint runs from `starts` to `ends`."""
+        runs_before = np.searchsorted(ends, self.boundaries[:-1], side="right")
+        runs_until = np.searchsorted(starts, self.boundaries[1:], side="left")
+        return runs_before < runs_until
+
+
+class BlockPredicate:
+    """Chooses blocks by where they live in the file; `&` intersects two of them."""
+
+    __slots__ = ()
+
+    def keeps(self, block: Block) -> bool:
+        """Whether the block belongs to the scan."""
+        raise NotImplementedError
+
+    def __and__(self, other: "BlockPredicate") -> "BlockPredicate":
+        if not isinstance(other, BlockPredicate):
+            return NotImplemented
+        return _Both(self, other)
+
+
+@dataclass(frozen=True, slots=True)
+class _Both(BlockPredicate):
+    left: BlockPredicate
+    right: BlockPredicate
+
+    def keeps(self, block: Block) -> bool:
+        return self.left.keeps(block) and self.right.keeps(block)
+
+
+@dataclass(frozen=True, slots=True)
+class _ByteRange(BlockPredicate):
+    start: int
+    end: int
+
+    def keeps(self, block: Block) -> bool:
+        return self.start <= block.midpoint < self.end
+
+
+@dataclass(frozen=True, slots=True)
+class _Ordinals(BlockPredicate):
+    start: int
+    end: int
+
+    def keeps(self, block: Block) -> bool:
+        return self.start <= block.ordinal < self.end
+
+
+def byte_range(start: int, end: int) -> BlockPredicate:
+    """Keep the blocks whose midpoint lies in `[start, end)`.
+
+    Disjoint ranges that cover a file put each of its blocks into exactly one of them, wherever
+    the cuts fall. `end < start` is an empty range.
+
+    >>> byte_range(0, 100).keeps(Block(0, 0, 10, offset=4, compressed_size=150, uncompressed_size=9))
+    True
+    """
+    return _ByteRange(start, end)
+
+
+def blocks(start: int, end: int) -> BlockPredicate:
+    """Keep the blocks with ordinals in `[start, end)`.
+
+    >>> blocks(0, 3).keeps(Block(3, 0, 10, offset=4, compressed_size=150, uncompressed_size=9))
+    False
+    """
+    return _Ordinals(start, end)

@@ -1,0 +1,230 @@
+"""The thrift structures of a Parquet file, and their compact encoding.
+
+Each structure names only the fields that are used here: unknown ones are skipped in C, so a
+narrow structure is a fast one. Field numbers and types are those of the format's parquet.thrift.
+"""
+
+from typing import Any, TypeVar
+
+import pyarrow as pa
+from thrift.protocol.TCompactProtocol import TCompactProtocolAccelerated
+from thrift.protocol.TProtocol import TProtocolException
+from thrift.Thrift import TType
+from thrift.transport.TTransport import TMemoryBuffer
+
+Struct = TypeVar("Struct")
+
+MAGIC = b"PAR1"
+ENCRYPTED_MAGIC = b"PARE"
+
+DATA_PAGE, DICTIONARY_PAGE, DATA_PAGE_V2 = 0, 2, 3
+DICTIONARY_ENCODINGS = frozenset({2, 8})
+REQUIRED, OPTIONAL, REPEATED = 0, 1, 2
+PHYSICAL_TYPES = (
+    "BOOLEAN",
+    "INT32",
+    "INT64",
+    "INT96",
+    "FLOAT",
+    "DOUBLE",
+    "BYTE_ARRAY",
+    "FIXED_LEN_BYTE_ARRAY",
+)
+INT96 = PHYSICAL_TYPES.index("INT96")
+CONVERTED_TYPES = (
+    "STRING MAP MAP_KEY_VALUE LIST ENUM DECIMAL DATE TIME(MILLIS,UTC) TIME(MICROS,UTC) "
+    "TIMESTAMP(MILLIS,UTC) TIMESTAMP(MICROS,UTC) INTEGER(8,unsigned) INTEGER(16,unsigned) "
+    "INTEGER(32,unsigned) INTEGER(64,unsigned) INTEGER(8,signed) INTEGER(16,signed) "
+    "INTEGER(32,signed) INTEGER(64,signed) JSON BSON INTERVAL"
+).split()
+
+_INT, _LONG, _TEXT, _BYTES, _BOOL = TType.I32, TType.I64, "text", "bytes", TType.BOOL
+
+
+def _struct(name: str, /, **fields: tuple[int, Any]) -> Any:
+    """A slotted class with a thrift specification, from `field=(number, type)`.
+
+    A type is a thrift type, one of these classes, or a list of one type.
+    """
+    spec: list[Any] = [None] * (1 + max((number for number, _ in fields.values()), default=-1))
+    for field, (number, kind) in fields.items():
+        spec[number] = (number, *_spec_of(kind, field), None)
+
+    def __init__(self: Any, **values: Any) -> None:
+        for field in fields:
+            setattr(self, field, values.get(field))
+
+    members = {"__slots__": tuple(fields), "__init__": __init__, "thrift_spec": tuple(spec)}
+    return type(name, (), members)
+
+
+def _spec_of(kind: Any, field: str) -> tuple[Any, str, Any]:
+    match kind:
+        case [item]:
+            code, _, details = _spec_of(item, field)
+            return TType.LIST, field, (code, details, False)
+        case "text":
+            return TType.STRING, field, "UTF8"
+        case "bytes":
+            return TType.STRING, field, "BINARY"
+        case type() if hasattr(kind, "thrift_spec"):
+            return TType.STRUCT, field, [kind, kind.thrift_spec]
+        case _:
+            return kind, field, None
+
+
+Empty = _struct("Empty")
+TimeUnit = _struct("TimeUnit", MILLIS=(1, Empty), MICROS=(2, Empty), NANOS=(3, Empty))
+TimeType = _struct("TimeType", isAdjustedToUTC=(1, _BOOL), unit=(2, TimeUnit))
+DecimalType = _struct("DecimalType", scale=(1, _INT), precision=(2, _INT))
+IntType = _struct("IntType", bitWidth=(1, TType.BYTE), isSigned=(2, _BOOL))
+VariantType = _struct("VariantType", specification_version=(1, TType.BYTE))
+GeometryType = _struct("GeometryType", crs=(1, _TEXT))
+GeographyType = _struct("GeographyType", crs=(1, _TEXT), algorithm=(2, _INT))
+LogicalType = _struct(
+    "LogicalType",
+    STRING=(1, Empty),
+    MAP=(2, Empty),
+    LIST=(3, Empty),
+    ENUM=(4, Empty),
+    DECIMAL=(5, DecimalType),
+    DATE=(6, Empty),
+    TIME=(7, TimeType),
+    TIMESTAMP=(8, TimeType),
+    INTEGER=(10, IntType),
+    UNKNOWN=(11, Empty),
+    JSON=(12, Empty),
+    BSON=(13, Empty),
+    UUID=(14, Empty),
+    FLOAT16=(15, Empty),
+    VARIANT=(16, VariantType),
+    GEOMETRY=(17, GeometryType),
+    GEOGRAPHY=(18, GeographyType),
+)
+SchemaElement = _struct(
+    "SchemaElement",
+    type=(1, _INT),
+    type_length=(2, _INT),
+    repetition_type=(3, _INT),
+    name=(4, _TEXT),
+    num_children=(5, _INT),
+    converted_type=(6, _INT),
+    scale=(7, _INT),
+    precision=(8, _INT),
+    field_id=(9, _INT),
+    logicalType=(10, LogicalType),
+)
+KeyValue = _struct("KeyValue", key=(1, _BYTES), value=(2, _BYTES))
+ColumnMetaData = _struct(
+    "ColumnMetaData",
+    type=(1, _INT),
+    codec=(4, _INT),
+    num_values=(5, _LONG),
+    total_uncompressed_size=(6, _LONG),
+    total_compressed_size=(7, _LONG),
+    data_page_offset=(9, _LONG),
+    dictionary_page_offset=(11, _LONG),
+)
+ColumnChunk = _struct(
+    "ColumnChunk",
+    file_path=(1, _TEXT),
+    meta_data=(3, ColumnMetaData),
+    offset_index_offset=(4, _LONG),
+    offset_index_length=(5, _INT),
+    crypto_metadata=(8, Empty),
+)
+RowGroup = _struct(
+    "RowGroup",
+    columns=(1, [ColumnChunk]),
+    total_byte_size=(2, _LONG),
+    num_rows=(3, _LONG),
+    file_offset=(5, _LONG),
+    total_compressed_size=(6, _LONG),
+)
+FileMetaData = _struct(
+    "FileMetaData",
+    schema=(2, [SchemaElement]),
+    num_rows=(3, _LONG),
+    row_groups=(4, [RowGroup]),
+    key_value_metadata=(5, [KeyValue]),
+    created_by=(6, _TEXT),
+)
+PageLocation = _struct(
+    "PageLocation",
+    offset=(1, _LONG),
+    compressed_page_size=(2, _INT),
+    first_row_index=(3, _LONG),
+)
+OffsetIndex = _struct("OffsetIndex", page_locations=(1, [PageLocation]))
+DataPageHeader = _struct("DataPageHeader", num_values=(1, _INT), encoding=(2, _INT))
+DataPageHeaderV2 = _struct(
+    "DataPageHeaderV2", num_values=(1, _INT), num_rows=(3, _INT), encoding=(4, _INT)
+)
+PageHeader = _struct(
+    "PageHeader",
+    type=(1, _INT),
+    compressed_page_size=(3, _INT),
+    data_page_header=(5, DataPageHeader),
+    data_page_header_v2=(8, DataPageHeaderV2),
+)
+
+# What a small file must contain of a chunk: more than what is read of one above.
+SmallColumn = _struct(
+    "SmallColumn",
+    type=(1, _INT),
+    encodings=(2, [_INT]),
+    path_in_schema=(3, [_TEXT]),
+    codec=(4, _INT),
+    num_values=(5, _LONG),
+    total_uncompressed_size=(6, _LONG),
+    total_compressed_size=(7, _LONG),
+    data_page_offset=(9, _LONG),
+)
+SmallChunk = _struct("SmallChunk", file_offset=(2, _LONG), meta_data=(3, SmallColumn))
+SmallRowGroup = _struct(
+    "SmallRowGroup", columns=(1, [SmallChunk]), total_byte_size=(2, _LONG), num_rows=(3, _LONG)
+)
+SmallFileMetaData = _struct(
+    "SmallFileMetaData",
+    version=(1, _INT),
+    schema=(2, [SchemaElement]),
+    num_rows=(3, _LONG),
+    row_groups=(4, [SmallRowGroup]),
+    key_value_metadata=(5, [KeyValue]),
+    created_by=(6, _TEXT),
+)
+
+
+class MalformedThrift(ValueError):
+    """Bytes that are not the structure they should be."""
+
+
+def decode(kind: type[Struct], data: bytes) -> tuple[Struct, int]:
+    """The structure at the start of `data`, and its length in bytes."""
+    transport = TMemoryBuffer(data)
+    protocol = TCompactProtocolAccelerated(
+        transport,
+        fallback=False,
+        string_length_limit=len(data),
+        container_length_limit=len(data),
+    )
+    value = kind()
+    try:
+        protocol._fast_decode(value, protocol, [kind, kind.thrift_spec])  # type: ignore[attr-defined]
+    except (EOFError, TypeError, OverflowError, UnicodeDecodeError, TProtocolException) as error:
+        reason = str(error) or "it ends too early"
+        raise MalformedThrift(f"not a valid {kind.__name__}: {reason}") from error
+    return value, transport.cstringio_buf.tell()
+
+
+def encode(value: Any) -> bytes:
+    """The compact encoding of a structure."""
+    protocol = TCompactProtocolAccelerated(TMemoryBuffer(), fallback=False)
+    encoded: bytes = protocol._fast_encode(value, [type(value), value.thrift_spec])
+    return encoded
+
+
+def file_bytes(metadata: Any, body: bytes = b"") -> pa.Buffer:
+    """A Parquet file: the body, then the footer. No reader asks for the magic at its start."""
+    footer = encode(metadata)
+    return pa.py_buffer(b"".join((body, footer, len(footer).to_bytes(4, "little"), MAGIC)))

@@ -1,0 +1,197 @@
+"""A Parquet file as the planner and the execution see it: the four answers of a format.
+
+Ties together the footer, the schema tree, the offset indexes and the cut, and turns what is wrong
+with a file into a `FileFormatError` that names the file, the column and the row group.
+"""
+
+import base64
+import binascii
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from fretsaw.errors import FileFormatError
+from fretsaw.formats import ReadOptions, Request, Steps
+from fretsaw.layout import Block, PageIndex
+from fretsaw.parquet import metadata
+from fretsaw.parquet.cut import (
+    ARROW_SCHEMA,
+    Chunk,
+    CorruptPage,
+    ParquetPart,
+    cut,
+    decode,
+    open_small,
+    schema_footer,
+)
+from fretsaw.parquet.footer import Footer, chunk_start, read_footer
+from fretsaw.parquet.index import InvalidIndex, page_index
+from fretsaw.parquet.schema import field_node
+from fretsaw.schema import SchemaNode
+from fretsaw.selection import RowSelection
+
+# Writers before this version left the dictionary page's header out of a chunk's size.
+_SHORT_CHUNKS = re.compile(r"parquet-mr version 1\.(?:[01]\.|2\.[0-8]\b)")
+_MISSING_BYTES = 100
+
+_DECODED_WIDTH = {"BOOLEAN": 1, "INT32": 4, "INT64": 8, "INT96": 8, "FLOAT": 4, "DOUBLE": 8}
+
+# pyarrow raises an OSError for pages that it cannot decode, and NotImplementedError for codecs.
+_FILE_ERRORS = (
+    pa.ArrowException,
+    OSError,
+    MemoryError,
+    CorruptPage,
+    InvalidIndex,
+    binascii.Error,
+)
+
+
+def open_file(name: str, size: int, tail: pa.Buffer, options: ReadOptions) -> Steps["ParquetReader"]:
+    """Read the footer of a Parquet file."""
+    footer = yield from read_footer(name, size, tail)
+    return ParquetReader(name, size, footer, options)
+
+
+class ParquetReader:
+    """One Parquet file; implements `fretsaw.formats.FileReader`."""
+
+    format = "parquet"
+
+    def __init__(self, name: str, size: int, footer: Footer, options: ReadOptions) -> None:
+        self.blocks = footer.blocks
+        self.field_names = [footer.elements[span.element].name for span in footer.fields]
+        self._name = name
+        self._size = size
+        self._footer = footer
+        self._options = options
+        self._columns: dict[int, tuple[Any, pa.Field | None]] = {}
+        self._slack = _MISSING_BYTES if _SHORT_CHUNKS.match(footer.created_by or "") else 0
+
+    @property
+    def metadata(self) -> Mapping[bytes, bytes]:
+        """The key-value pairs of the footer."""
+        return self._footer.key_values
+
+    def describe(self, positions: Sequence[int]) -> tuple[pa.Schema, tuple[SchemaNode, ...]]:
+        spans = [self._footer.fields[position] for position in positions]
+        hints = [self._arrow_hints[position] if self._arrow_hints else None for position in positions]
+        elements = [self._footer.elements[span.element : span.end] for span in spans]
+        file_bytes = metadata.file_bytes(schema_footer(elements, hints))
+        with self._translated("its schema"):
+            small = pq.read_metadata(pa.BufferReader(file_bytes))
+            schema = open_small(file_bytes, small, self._options).schema_arrow
+            nodes = tuple(
+                field_node(self._footer.elements, span, field.type)
+                for span, field in zip(spans, schema, strict=True)
+            )
+        for span, hint in zip(spans, hints, strict=True):
+            self._columns[span.leaf] = (self._footer.elements[span.element], hint)
+        own = {key: value for key, value in self.metadata.items() if key != ARROW_SCHEMA}
+        return schema.with_metadata(own or None), nodes
+
+    def chunk(self, block: Block, leaf: SchemaNode) -> PageIndex:
+        chunk = self._chunk(block, leaf)
+        return PageIndex(
+            boundaries=np.array([0, block.num_rows]),
+            offsets=np.array([chunk.start]),
+            sizes=np.array([chunk.end - chunk.start]),
+            width=self._width(block, leaf),
+        )
+
+    def page_index(self, block: Block, leaf: SchemaNode) -> Steps[PageIndex]:
+        stored = self._footer.row_groups[block.ordinal].columns[leaf.leaf_index]
+        whole = self.chunk(block, leaf)
+        if not stored.offset_index_offset or not stored.offset_index_length:
+            return PageIndex(
+                whole.boundaries, whole.offsets, whole.sizes, whole.width, reason="no offset index"
+            )
+        place = (stored.offset_index_offset, stored.offset_index_length)
+        (data,) = yield Request([place], "index")
+        start = int(whole.offsets[0])
+        with self._translated(f"the offset index of {_at(leaf, block.ordinal)}"):
+            end = start + int(whole.sizes[0])
+            return page_index(data.to_pybytes(), block.num_rows, start, end, whole.width)
+
+    def cut(
+        self, block: Block, leaf: SchemaNode, pages: PageIndex, rows: RowSelection
+    ) -> Steps[ParquetPart]:
+        with self._translated(_at(leaf, block.ordinal)):
+            return (yield from cut(self._chunk(block, leaf), pages, rows))
+
+    def decode(self, parts: Sequence[ParquetPart]) -> list[pa.ChunkedArray]:
+        try:
+            return decode(parts, self._footer.created_by, self._options)
+        except _FILE_ERRORS:
+            if len(parts) > 1:  # to find out which one it is
+                return [self.decode([part])[0] for part in parts]
+            with self._translated(_at(parts[0].leaf, parts[0].chunk.block)):
+                raise
+
+    def _chunk(self, block: Block, leaf: SchemaNode) -> Chunk:
+        stored = self._footer.row_groups[block.ordinal].columns[leaf.leaf_index]
+        place = _at(leaf, block.ordinal)
+        if stored.crypto_metadata is not None or stored.meta_data is None:
+            raise FileFormatError(
+                f"{self._name}: {place} is encrypted; select other columns or decrypt it first"
+            )
+        if stored.file_path:
+            raise FileFormatError(
+                f"{self._name}: {place} is stored in another file, {stored.file_path!r}; scan that"
+            )
+        column = stored.meta_data
+        start = chunk_start(column)
+        end = start + (column.total_compressed_size or 0)
+        if not 0 <= start <= end <= self._size or (column.num_values or 0) < 0:
+            raise FileFormatError(
+                f"{self._name}: {place} claims {column.num_values} values in the bytes {start} to "
+                f"{end} of a file of {self._size}; it is truncated or corrupt"
+            )
+        element, hint = self._columns[leaf.leaf_index]
+        return Chunk(
+            leaf=leaf,
+            element=element,
+            arrow_hint=hint,
+            block=block.ordinal,
+            num_values=column.num_values or 0,
+            codec=column.codec,
+            start=start,
+            end=min(end + self._slack, self._size),
+        )
+
+    def _width(self, block: Block, leaf: SchemaNode) -> float:
+        """Bytes of one decoded row; dictionaries make what is stored much smaller than that."""
+        stored = self._footer.row_groups[block.ordinal].columns[leaf.leaf_index].meta_data
+        encoded = max(0, stored.total_uncompressed_size or 0) / max(1, block.num_rows)
+        return max(encoded, _DECODED_WIDTH.get(leaf.physical_type or "", 16))
+
+    @cached_property
+    def _arrow_hints(self) -> list[pa.Field] | None:
+        """The fields of the Arrow schema that the writer left in the file, if it fits the file."""
+        encoded = self.metadata.get(ARROW_SCHEMA)
+        if encoded is None:
+            return None
+        with self._translated("its ARROW:schema"):
+            schema = pa.ipc.read_schema(pa.py_buffer(base64.b64decode(encoded)))
+        return list(schema) if len(schema) == len(self._footer.fields) else None
+
+    @contextmanager
+    def _translated(self, what: str) -> Iterator[None]:
+        """Turn what pyarrow and the checks of this package raise into the error of the contract."""
+        try:
+            yield
+        except _FILE_ERRORS as error:
+            raise FileFormatError(
+                f"{self._name}: {what} cannot be read: {str(error).rstrip('.')}; "
+                f"the file is corrupt or uses what pyarrow {pa.__version__} does not support"
+            ) from error
+
+
+def _at(leaf: SchemaNode, block: int) -> str:
+    return f"column {'.'.join(leaf.path)!r} in row group {block}"

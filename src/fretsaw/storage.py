@@ -1,0 +1,221 @@
+"""Byte sources: byte ranges in, buffers out.
+
+A source is opened from a path, `bytes` or a binary file object. `coalesce` decides which ranges
+become one read (pure), `fetch` reads them and writes every read into the active traces.
+"""
+
+import io
+import os
+import threading
+from collections.abc import Sequence
+from typing import BinaryIO, NamedTuple, Protocol, TypeAlias
+from urllib.parse import unquote, urlsplit
+
+import pyarrow as pa
+
+from fretsaw.errors import FileFormatError, FretsawError, SourceNotFoundError
+from fretsaw.trace import Why, record_read
+
+Range: TypeAlias = tuple[int, int]
+"""Offset and length, in bytes."""
+
+Origin: TypeAlias = str | os.PathLike[str] | bytes | bytearray | memoryview | BinaryIO
+"""What a user may name as a source of bytes."""
+
+LARGEST_READ = 64 << 20
+
+
+class Source(Protocol):
+    """Random access to the bytes of one file, from any thread."""
+
+    name: str
+    size: int
+    gap: int
+    """Bytes that are cheaper to read along than to leave out by a second request."""
+    tail: int
+    """Bytes to read at the end of the file before anything is known about it."""
+    closed: bool
+
+    def read(self, offset: int, length: int) -> pa.Buffer:
+        """Exactly these bytes; the caller has checked that they lie inside the file."""
+        ...
+
+    def close(self) -> None:
+        """Let go of the file."""
+        ...
+
+
+class LocalFile:
+    """A file on a local disk, read by position."""
+
+    gap = 16 << 10
+    tail = 8
+
+    def __init__(self, path: str) -> None:
+        try:
+            self._file = open(path, "rb", buffering=0)  # noqa: SIM115 - closed by close()
+        except FileNotFoundError:
+            raise SourceNotFoundError(f"{path}: no such file; check the path") from None
+        except IsADirectoryError:
+            raise SourceNotFoundError(f"{path}: is a directory; name one file in it") from None
+        self.name = path
+        self.size = os.fstat(self._file.fileno()).st_size
+
+    @property
+    def closed(self) -> bool:
+        return self._file.closed
+
+    def read(self, offset: int, length: int) -> pa.Buffer:
+        # Not through a memory map: a file that is truncated meanwhile would kill the process.
+        buffer = pa.allocate_buffer(length)
+        view = memoryview(buffer)
+        done = 0
+        while done < length:
+            count = os.preadv(self._file.fileno(), [view[done:]], offset + done)
+            if count == 0:
+                raise _too_short(self.name, offset + done)
+            done += count
+        return buffer
+
+    def close(self) -> None:
+        self._file.close()
+
+
+class MemoryFile:
+    """The bytes of a file, held in memory."""
+
+    gap = 0
+    tail = 8
+    name = "<bytes>"
+    closed = False
+
+    def __init__(self, data: bytes | bytearray | memoryview) -> None:
+        self._buffer = pa.py_buffer(data)
+        self.size = self._buffer.size
+
+    def read(self, offset: int, length: int) -> pa.Buffer:
+        return self._buffer.slice(offset, length)
+
+    def close(self) -> None:
+        pass
+
+
+class FileObject:
+    """A seekable binary file object; it stays the user's to close."""
+
+    gap = 16 << 10
+    tail = 8
+    closed = False
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self._lock = threading.Lock()
+        name = getattr(file, "name", None)
+        self.name = name if isinstance(name, str) else "<file object>"
+        self.size = file.seek(0, io.SEEK_END)
+
+    def read(self, offset: int, length: int) -> pa.Buffer:
+        with self._lock:
+            self._file.seek(offset)
+            data = self._file.read(length)
+            while len(data) < length:
+                more = self._file.read(length - len(data))
+                if not more:
+                    raise _too_short(self.name, offset + len(data))
+                data += more
+        return pa.py_buffer(data)
+
+    def close(self) -> None:
+        pass
+
+
+def is_file_object(origin: object) -> bool:
+    """Whether the origin is an open file, which can be neither reopened nor pickled."""
+    return hasattr(origin, "read") and hasattr(origin, "seek")
+
+
+def absolute(origin: Origin) -> Origin:
+    """The origin with its path made absolute: a scan means the same wherever it is run later."""
+    if isinstance(origin, str | os.PathLike):
+        return os.path.abspath(_local_path(os.fspath(origin)))
+    if isinstance(origin, bytes | bytearray | memoryview) or is_file_object(origin):
+        return origin
+    raise TypeError(
+        f"cannot read a {type(origin).__name__}: name a path, or give bytes or a binary file object"
+    )
+
+
+def open_source(origin: Origin) -> Source:
+    """The source for an absolute path, bytes or a file object."""
+    if isinstance(origin, str | os.PathLike):
+        return LocalFile(os.fspath(origin))
+    if isinstance(origin, bytes | bytearray | memoryview):
+        return MemoryFile(origin)
+    return FileObject(origin)
+
+
+def _local_path(text: str) -> str:
+    scheme, separator, _ = text.partition("://")
+    if not separator:
+        return os.path.expanduser(text)
+    if scheme != "file":
+        raise FretsawError(
+            f"{text}: {scheme} URLs are not supported; open it as a file object, or copy it here"
+        )
+    return unquote(urlsplit(text).path)
+
+
+class Read(NamedTuple):
+    """One read, and which of the requested ranges it serves (by their position)."""
+
+    offset: int
+    length: int
+    serves: list[int]
+
+
+def coalesce(ranges: Sequence[Range], gap: int, largest: int = LARGEST_READ) -> list[Read]:
+    """The reads that serve all ranges: neighbours at most `gap` bytes apart become one read.
+
+    A read grows no larger than `largest` by joining; a single range above that stays whole.
+
+    >>> coalesce([(100, 10), (0, 50), (55, 5)], gap=10)
+    [Read(offset=0, length=60, serves=[1, 2]), Read(offset=100, length=10, serves=[0])]
+    """
+    reads: list[Read] = []
+    for position in sorted(range(len(ranges)), key=ranges.__getitem__):
+        offset, length = ranges[position]
+        if reads:
+            start, so_far, serves = reads[-1]
+            joined = max(start + so_far, offset + length) - start
+            if offset <= start + so_far + gap and joined <= max(largest, so_far):
+                reads[-1] = Read(start, joined, [*serves, position])
+                continue
+        reads.append(Read(offset, length, [position]))
+    return reads
+
+
+def fetch(source: Source, ranges: Sequence[Range], why: Why) -> list[pa.Buffer]:
+    """The bytes of each range, in the order asked; every read goes into the active traces."""
+    for offset, length in ranges:
+        if offset < 0 or length < 0 or offset + length > source.size:
+            raise FileFormatError(
+                f"{source.name}: {length} bytes at offset {offset} ({why}) lie outside of the file's "
+                f"{source.size} bytes; it is truncated or corrupt, write or copy it again"
+            )
+    buffers: list[pa.Buffer] = [_EMPTY] * len(ranges)
+    for read in coalesce(ranges, source.gap):
+        if read.length == 0:
+            continue
+        data = source.read(read.offset, read.length)
+        record_read(source.name, read.offset, read.length, why)
+        for position in read.serves:
+            offset, length = ranges[position]
+            buffers[position] = data.slice(offset - read.offset, length)
+    return buffers
+
+
+_EMPTY = pa.py_buffer(b"")
+
+
+def _too_short(name: str, end: int) -> FileFormatError:
+    return FileFormatError(f"{name}: ends at byte {end}, was it truncated while being read?")

@@ -1,0 +1,80 @@
+"""Who may import whom: data flows one way, and the imports say so."""
+
+import ast
+from pathlib import Path
+
+import fretsaw
+
+PACKAGE = Path(fretsaw.__file__).parent
+
+# In the order of the data; a module may import what is listed for it, and nothing else of ours.
+ALLOWED: dict[str, set[str]] = {
+    "errors": set(),
+    "selection": {"errors"},
+    "schema": {"errors"},
+    "layout": {"schema", "selection"},
+    "arrays": {"layout"},
+    "trace": set(),
+    "storage": {"errors", "trace"},
+    "formats": {"errors", "schema", "layout", "selection"},
+    "parquet": {"errors", "schema", "layout", "selection", "arrays", "formats"},
+    "plan": {"layout", "selection"},
+    "explain": {"plan"},
+    "projection": {"errors", "schema", "selection", "formats"},
+    "execute": {"plan", "layout", "selection", "schema", "formats", "storage", "trace"},
+    "scan": {
+        "execute",
+        "explain",
+        "formats",
+        "layout",
+        "plan",
+        "projection",
+        "schema",
+        "selection",
+        "storage",
+    },
+}
+
+
+def imports(source: str) -> set[str]:
+    """The modules of fretsaw that a source imports."""
+    found = set()
+    for node in ast.walk(ast.parse(source)):
+        match node:
+            case ast.Import(names=names):
+                targets = [name.name for name in names]
+            case ast.ImportFrom(module=str(module), names=names, level=0):
+                targets = [f"{module}.{name.name}" for name in names]
+            case ast.ImportFrom(level=level) if level:
+                raise AssertionError("relative imports hide who imports whom")
+            case _:
+                continue
+        found |= {target.split(".")[1] for target in targets if target.startswith("fretsaw.")}
+    return found
+
+
+def owner(path: Path) -> str:
+    """The module, or the package for the modules of a format."""
+    return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+
+
+def test_the_check_sees_every_kind_of_import() -> None:
+    source = "import fretsaw.plan\ndef f():\n    from fretsaw import scan\nfrom fretsaw.schema import X"
+    assert imports(source) == {"plan", "scan", "schema"}
+
+
+def test_modules_import_only_what_stands_above_them() -> None:
+    for path in sorted(PACKAGE.rglob("*.py")):
+        if path == PACKAGE / "__init__.py":
+            continue
+        name = owner(path)
+        assert name in ALLOWED, f"{name}: say in ALLOWED what it may import"
+        beyond = imports(path.read_text()) - ALLOWED[name] - {name}
+        assert not beyond, f"{path.name} imports {sorted(beyond)}, which it may not"
+
+
+def test_the_order_has_no_cycles() -> None:
+    done: set[str] = set()
+    for name, above in ALLOWED.items():
+        assert above <= done, f"{name} imports {sorted(above - done)}, which come after it"
+        done.add(name)

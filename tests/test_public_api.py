@@ -1,0 +1,49 @@
+"""The public face: what `fretsaw` exports, and nothing else."""
+
+import subprocess
+import sys
+
+import fretsaw as fs
+
+
+def test_exports_are_pinned() -> None:
+    assert set(fs.__all__) == {
+        "Block",
+        "BlockPredicate",
+        "ColumnNotFoundError",
+        "DataFile",
+        "FileFormatError",
+        "FretsawError",
+        "Plan",
+        "PredicateSyntaxError",
+        "PredicateTypeError",
+        "RowSelection",
+        "RowSelector",
+        "Scan",
+        "SchemaMismatchError",
+        "SchemaNode",
+        "SourceNotFoundError",
+        "Trace",
+        "blocks",
+        "byte_range",
+        "open",
+        "scan",
+        "trace",
+    }
+    assert all(hasattr(fs, name) for name in fs.__all__)
+
+
+def test_errors_are_the_builtins_that_users_catch() -> None:
+    assert issubclass(fs.SourceNotFoundError, FileNotFoundError)
+    assert issubclass(fs.ColumnNotFoundError, KeyError)
+    assert issubclass(fs.PredicateTypeError, TypeError)
+    assert issubclass(fs.PredicateSyntaxError, ValueError)
+    for name in fs.__all__:
+        if name.endswith("Error"):
+            assert issubclass(getattr(fs, name), fs.FretsawError)
+
+
+def test_import_is_light() -> None:
+    heavy = "{'pandas', 'polars', 'pyspark', 'sqlglot', 'google.protobuf', 'obstore', 'rich'}"
+    code = f"import sys, fretsaw; sys.exit(str({heavy} & set(sys.modules) or ''))"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
