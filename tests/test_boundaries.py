@@ -59,7 +59,9 @@ def owner(path: Path) -> str:
 
 
 def test_the_check_sees_every_kind_of_import() -> None:
-    source = "import fretsaw.plan\ndef f():\n    from fretsaw import scan\nfrom fretsaw.schema import X"
+    source = (
+        "import fretsaw.plan\ndef f():\n    from fretsaw import scan\nfrom fretsaw.schema import X"
+    )
     assert imports(source) == {"plan", "scan", "schema"}
 
 

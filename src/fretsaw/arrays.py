@@ -5,7 +5,7 @@ import pyarrow as pa
 
 from fretsaw.layout import Int64s
 
-_DENSE = 8  # from one wanted row in this many, a mask is cheaper than row numbers
+_DENSE = 8  # one wanted row in this many: from there a mask is cheaper, and a slice wastes little
 
 
 def pick(column: pa.ChunkedArray, starts: Int64s, ends: Int64s) -> pa.ChunkedArray:
@@ -14,8 +14,10 @@ def pick(column: pa.ChunkedArray, starts: Int64s, ends: Int64s) -> pa.ChunkedArr
     A few rows out of many are copied, so that they do not keep the many alive.
     """
     wanted = int((ends - starts).sum())
-    if len(starts) == 1 and wanted * 4 > len(column):
-        return column.slice(int(starts[0]), wanted)
+    if len(starts) == 1:
+        run = column.slice(int(starts[0]), wanted)
+        few = wanted * _DENSE < len(column)
+        return pa.chunked_array([pa.concat_arrays(run.chunks)], column.type) if few else run
     if wanted * _DENSE > len(column):
         steps = np.zeros(len(column) + 1, dtype=np.int8)
         steps[starts] += 1

@@ -8,17 +8,19 @@ _UNITS = ("bytes", "KB", "MB", "GB", "TB")
 def explain(plan: Plan) -> str:
     """The plan in a few lines for a person to read."""
     files = plan.files[0] if len(plan.files) == 1 else f"{len(plan.files):,} files"
-    columns = ", ".join(plan.columns[:8]) + (", ..." if len(plan.columns) > 8 else "")
+    names = ", ".join(plan.columns[:8]) + (", ..." if len(plan.columns) > 8 else "")
+    columns = f"{len(plan.columns):,} of {plan.columns_total:,}: {names or 'only rows'}"
     lines = [
         f"scan of {files}",
-        f"  columns {len(plan.columns):,} of {plan.columns_total:,}: {columns or 'none, only rows'}",
+        f"  columns {columns}",
     ]
     if plan.window:
         lines.append(f"  window  {plan.window}")
     by = ", ".join(f"{count:,} by {source}" for source, count in plan.dropped.items())
     lines += [
         _line("rows", plan.rows, f"{plan.rows.kept:,} of {plan.rows.total:,}"),
-        _line("blocks", plan.block_count, _of(plan.block_count)) + (f": dropped {by}" if by else ""),
+        _line("blocks", plan.block_count, _of(plan.block_count))
+        + (f": dropped {by}" if by else ""),
         _line("pages", plan.pages, f"{_of(plan.pages)} in these blocks"),
         _line("bytes", plan.bytes, f"{size(plan.bytes.kept)} of {size(plan.bytes.total)}"),
     ]

@@ -65,7 +65,7 @@ class FileReader(Protocol):
     field_names: Sequence[str]
 
     def describe(self, positions: Sequence[int]) -> tuple[pa.Schema, tuple[SchemaNode, ...]]:
-        """These top-level fields: their Arrow schema, as pyarrow itself gives it, and their trees."""
+        """These top-level fields: their Arrow schema, as pyarrow gives it, and their trees."""
         ...
 
     def chunk(self, block: Block, leaf: SchemaNode) -> PageIndex:
@@ -90,7 +90,9 @@ class FileReader(Protocol):
 class FormatModule(Protocol):
     """The module `reader` of a format's package."""
 
-    def open_file(self, name: str, size: int, tail: pa.Buffer, options: ReadOptions) -> Steps[FileReader]:
+    def open_file(
+        self, name: str, size: int, tail: pa.Buffer, options: ReadOptions
+    ) -> Steps[FileReader]:
         """Read the footer; `tail` is the end of the file, as much as was read to tell it."""
         ...
 

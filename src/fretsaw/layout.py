@@ -71,7 +71,7 @@ class BlockPredicate:
         return _Both(self, other)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class _Both(BlockPredicate):
     left: BlockPredicate
     right: BlockPredicate
@@ -79,8 +79,11 @@ class _Both(BlockPredicate):
     def keeps(self, block: Block) -> bool:
         return self.left.keeps(block) and self.right.keeps(block)
 
+    def __repr__(self) -> str:
+        return f"{self.left!r} & {self.right!r}"
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(frozen=True, slots=True, repr=False)
 class _ByteRange(BlockPredicate):
     start: int
     end: int
@@ -88,14 +91,20 @@ class _ByteRange(BlockPredicate):
     def keeps(self, block: Block) -> bool:
         return self.start <= block.midpoint < self.end
 
+    def __repr__(self) -> str:
+        return f"byte_range({self.start}, {self.end})"
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(frozen=True, slots=True, repr=False)
 class _Ordinals(BlockPredicate):
     start: int
     end: int
 
     def keeps(self, block: Block) -> bool:
         return self.start <= block.ordinal < self.end
+
+    def __repr__(self) -> str:
+        return f"blocks({self.start}, {self.end})"
 
 
 def byte_range(start: int, end: int) -> BlockPredicate:
@@ -104,7 +113,8 @@ def byte_range(start: int, end: int) -> BlockPredicate:
     Disjoint ranges that cover a file put each of its blocks into exactly one of them, wherever
     the cuts fall. `end < start` is an empty range.
 
-    >>> byte_range(0, 100).keeps(Block(0, 0, 10, offset=4, compressed_size=150, uncompressed_size=9))
+    >>> block = Block(0, 0, 10, offset=4, compressed_size=150, uncompressed_size=900)
+    >>> byte_range(0, 100).keeps(block)
     True
     """
     return _ByteRange(start, end)
@@ -113,7 +123,8 @@ def byte_range(start: int, end: int) -> BlockPredicate:
 def blocks(start: int, end: int) -> BlockPredicate:
     """Keep the blocks with ordinals in `[start, end)`.
 
-    >>> blocks(0, 3).keeps(Block(3, 0, 10, offset=4, compressed_size=150, uncompressed_size=9))
+    >>> block = Block(3, 90, 10, offset=4, compressed_size=150, uncompressed_size=900)
+    >>> blocks(0, 3).keeps(block)
     False
     """
     return _Ordinals(start, end)

@@ -58,13 +58,17 @@ class Projection:
             return pa.Table.from_arrays(columns, schema=self.schema)
         # Rows of no columns: a table cannot be told how many, a batch of a struct can.
         struct = pa.nulls(rows.selected_count, pa.struct([]))
-        batch = pa.RecordBatch.from_struct_array(struct)
-        return pa.Table.from_batches([batch]).replace_schema_metadata(self.schema.metadata)
+        return pa.Table.from_batches([pa.RecordBatch.from_struct_array(struct)], self.schema)
+
+    def concat(self, tables: Sequence[pa.Table]) -> pa.Table:
+        """All tables as one."""
+        if self.schema.names and tables:
+            return pa.concat_tables(tables)
+        batches = [batch for table in tables for batch in table.to_batches()]
+        return pa.Table.from_batches(batches, self.schema)
 
 
-def _positions(
-    names: Sequence[str], columns: Sequence[Column] | None, file: str
-) -> Sequence[int]:
+def _positions(names: Sequence[str], columns: Sequence[Column] | None, file: str) -> Sequence[int]:
     if columns is None:
         return range(len(names))
     # A column that is named twice is read once, at the place of the first.

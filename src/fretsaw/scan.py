@@ -7,7 +7,7 @@ for. Each result opens the file, resolves the query against it, and runs it.
 import operator
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -138,7 +138,7 @@ class Scan:
     _origin: Origin
     _options: ReadOptions
     _opened: OpenFile | None = None
-    _query: Query = Query()
+    _query: Query = field(default_factory=Query)
 
     # What to read -------------------------------------------------------------------------------
 
@@ -222,8 +222,7 @@ class Scan:
         """The whole result as an Arrow table."""
         with self._open() as file:
             projection = self._projection(file)
-            tables = list(self._tables(file, projection))
-            return pa.concat_tables(tables) if tables else projection.schema.empty_table()
+            return projection.concat(list(self._tables(file, projection)))
 
     def to_pandas(self) -> "pd.DataFrame":
         """The whole result as a pandas data frame."""
@@ -294,8 +293,7 @@ class Scan:
         with self._open() as file:
             kept = [part.block for part in file_rows(file.reader.blocks, self._query).kept]
         return [
-            self.filter(byte_range(start, end))
-            for start, end in _byte_ranges(kept, target_bytes)
+            self.filter(byte_range(start, end)) for start, end in _byte_ranges(kept, target_bytes)
         ]
 
     # Inside -------------------------------------------------------------------------------------
@@ -374,6 +372,9 @@ def _byte_ranges(blocks: Sequence[Block], target: int) -> Iterator[tuple[int, in
     for position, block in enumerate(ordered):
         size += block.compressed_size
         following = ordered[position + 1] if position + 1 < len(ordered) else None
-        if following is None or (size >= target and following.midpoint > block.midpoint):
+        # A cut is nearer to the target here than behind the next block, and divides the two.
+        if following is None or (
+            size + following.compressed_size // 2 > target and following.midpoint > block.midpoint
+        ):
             yield ordered[start].midpoint, block.midpoint + 1
             start, size = position + 1, 0

@@ -11,7 +11,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -222,10 +222,8 @@ class RowSelection:
         if other.row_count != self.selected_count:
             wanted, given = self.selected_count, other.row_count
             raise ValueError(f"{wanted} rows are selected, but the selection of them has {given}")
-        # A run of `other` is all of what is selected here between its first and its last row.
-        edges = self._edges_with(
-            self._to_rows(other.starts, "right"), self._to_rows(other.ends, "left")
-        )
+        # A run of `other` is all of what is selected here between two cuts.
+        edges = self._edges_with(self._cuts_after(other.starts), self._cuts_after(other.ends))
         return self._of_runs(*_overlap(*edges), self.row_count)
 
     def intersection(self, other: RowSelection) -> RowSelection:
@@ -306,7 +304,7 @@ class RowSelection:
         >>> RowSelection.from_ranges([(1, 4), (6, 9)], 10).offset(2)
         RowSelection(4 of 10 rows: 3:4, 6:9)
         """
-        runs = self._runs_between(self._row_at(_count(count)), self.row_count)
+        runs = self._runs_between(self._cut_after(_count(count)), self.row_count)
         return self._of_runs(*runs, self.row_count)
 
     def limit(self, count: int) -> RowSelection:
@@ -315,7 +313,7 @@ class RowSelection:
         >>> RowSelection.from_ranges([(1, 4), (6, 9)], 10).limit(4)
         RowSelection(4 of 10 rows: 1:4, 6:7)
         """
-        return self._of_runs(*self._runs_between(0, self._row_at(_count(count))), self.row_count)
+        return self._of_runs(*self._runs_between(0, self._cut_after(_count(count))), self.row_count)
 
     def last(self, count: int) -> RowSelection:
         """Only the last `count` selected rows, over as many rows as before.
@@ -389,17 +387,17 @@ class RowSelection:
         lengths = self.ends - self.starts
         return np.cumsum(lengths, out=lengths)
 
-    def _to_rows(self, positions: Int64Array, side: Literal["left", "right"]) -> Int64Array:
-        """Turn starts (right) or ends (left) that count selected rows into row numbers."""
+    def _cuts_after(self, counts: Int64Array) -> Int64Array:
+        """Rows to cut at, so that just so many selected rows lie before each cut."""
         selected = self._selected_up_to_runs()
-        runs = np.searchsorted(selected, positions, side=side)
-        return (self.ends - selected)[runs] + positions
+        runs = np.searchsorted(selected, counts, side="left")
+        return (self.ends - selected)[runs] + counts
 
-    def _row_at(self, position: int) -> int:
-        """The selected row at this position, or `row_count` if there are not so many."""
-        if position >= self.selected_count:
+    def _cut_after(self, count: int) -> int:
+        """As `_cuts_after` for one count, which may exceed what is selected."""
+        if count >= self.selected_count:
             return self.row_count
-        return int(self._to_rows(np.array([position]), "right")[0])
+        return int(self._cuts_after(np.array([count]))[0])
 
     def _runs_between(self, start: int, stop: int) -> tuple[Int64Array, Int64Array]:
         """The runs, or parts of them, that lie in the rows `start` to `stop`."""

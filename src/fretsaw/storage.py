@@ -34,7 +34,11 @@ class Source(Protocol):
     """Bytes that are cheaper to read along than to leave out by a second request."""
     tail: int
     """Bytes to read at the end of the file before anything is known about it."""
-    closed: bool
+
+    @property
+    def closed(self) -> bool:
+        """Whether it can no longer be read."""
+        ...
 
     def read(self, offset: int, length: int) -> pa.Buffer:
         """Exactly these bytes; the caller has checked that they lie inside the file."""
@@ -199,7 +203,7 @@ def fetch(source: Source, ranges: Sequence[Range], why: Why) -> list[pa.Buffer]:
     for offset, length in ranges:
         if offset < 0 or length < 0 or offset + length > source.size:
             raise FileFormatError(
-                f"{source.name}: {length} bytes at offset {offset} ({why}) lie outside of the file's "
+                f"{source.name}: {length} bytes at offset {offset} ({why}) lie outside of its "
                 f"{source.size} bytes; it is truncated or corrupt, write or copy it again"
             )
     buffers: list[pa.Buffer] = [_EMPTY] * len(ranges)

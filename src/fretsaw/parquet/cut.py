@@ -221,7 +221,8 @@ def small_file(
     for name, part in enumerate(parts):
         # The dictionary page comes first, where there is one: Arrow tells it by its header. To
         # name its offset is impossible at 0, which means that there is none.
-        column = metadata.SmallColumn(
+        column = metadata.make(
+            metadata.SmallColumn,
             type=part.chunk.element.type,
             encodings=[],
             path_in_schema=[str(name)],
@@ -231,7 +232,7 @@ def small_file(
             total_compressed_size=part.size,
             data_page_offset=position,
         )
-        columns.append(metadata.SmallChunk(file_offset=0, meta_data=column))
+        columns.append(metadata.make(metadata.SmallChunk, file_offset=0, meta_data=column))
         position += part.size
     footer = schema_footer(
         [[_named(part.chunk.element, str(name))] for name, part in enumerate(parts)],
@@ -240,7 +241,9 @@ def small_file(
     # Arrow stops at the row group's rows, which is all that is wanted of the longest part.
     footer.num_rows = max(part.rows for part in parts)
     footer.row_groups = [
-        metadata.SmallRowGroup(columns=columns, total_byte_size=0, num_rows=footer.num_rows)
+        metadata.make(
+            metadata.SmallRowGroup, columns=columns, total_byte_size=0, num_rows=footer.num_rows
+        )
     ]
     footer.created_by = created_by  # Arrow works around bugs of old writers by their name
     return body, pq.read_metadata(pa.BufferReader(metadata.file_bytes(footer)))
@@ -251,13 +254,14 @@ def schema_footer(fields: Sequence[Sequence[Any]], hints: Sequence[pa.Field | No
 
     Arrow's own schema comes along, cut to these fields: left whole, Arrow would not apply it.
     """
-    root = metadata.SchemaElement(name="schema", num_children=len(fields))
+    root = metadata.make(metadata.SchemaElement, name="schema", num_children=len(fields))
     key_values = []
     if any(hint is not None for hint in hints):
         known = [hint if hint is not None else pa.field("", pa.null()) for hint in hints]
         encoded = base64.b64encode(pa.schema(known).serialize())
-        key_values.append(metadata.KeyValue(key=ARROW_SCHEMA, value=encoded))
-    return metadata.SmallFileMetaData(
+        key_values.append(metadata.make(metadata.KeyValue, key=ARROW_SCHEMA, value=encoded))
+    return metadata.make(
+        metadata.SmallFileMetaData,
         version=2,
         schema=[root, *(element for field in fields for element in field)],
         num_rows=0,
@@ -278,6 +282,4 @@ def open_small(body: pa.Buffer, footer: pq.FileMetaData, options: ReadOptions) -
 
 
 def _named(element: Any, name: str) -> Any:
-    copy = metadata.SchemaElement(**{slot: getattr(element, slot) for slot in element.__slots__})
-    copy.name = name
-    return copy
+    return metadata.make(metadata.SchemaElement, **{**vars(element), "name": name})

@@ -134,7 +134,9 @@ def _block(ordinal: int, first_row: int, group: Any, leaves: int, size: int) -> 
     offset = chunk_start(first) if first else group.file_offset or 0
     if not 0 <= offset <= size:
         raise _Invalid(f"row group {ordinal} begins at {offset}")
-    return Block(ordinal, first_row, num_rows, offset, compressed, max(0, group.total_byte_size or 0))
+    return Block(
+        ordinal, first_row, num_rows, offset, compressed, max(0, group.total_byte_size or 0)
+    )
 
 
 def chunk_start(column: Any) -> int:

@@ -32,30 +32,43 @@ PHYSICAL_TYPES = (
 )
 INT96 = PHYSICAL_TYPES.index("INT96")
 CONVERTED_TYPES = (
-    "STRING MAP MAP_KEY_VALUE LIST ENUM DECIMAL DATE TIME(MILLIS,UTC) TIME(MICROS,UTC) "
-    "TIMESTAMP(MILLIS,UTC) TIMESTAMP(MICROS,UTC) INTEGER(8,unsigned) INTEGER(16,unsigned) "
-    "INTEGER(32,unsigned) INTEGER(64,unsigned) INTEGER(8,signed) INTEGER(16,signed) "
-    "INTEGER(32,signed) INTEGER(64,signed) JSON BSON INTERVAL"
-).split()
+    "STRING",
+    "MAP",
+    "MAP_KEY_VALUE",
+    "LIST",
+    "ENUM",
+    "DECIMAL",
+    "DATE",
+    "TIME(MILLIS,UTC)",
+    "TIME(MICROS,UTC)",
+    "TIMESTAMP(MILLIS,UTC)",
+    "TIMESTAMP(MICROS,UTC)",
+    "INTEGER(8,unsigned)",
+    "INTEGER(16,unsigned)",
+    "INTEGER(32,unsigned)",
+    "INTEGER(64,unsigned)",
+    "INTEGER(8,signed)",
+    "INTEGER(16,signed)",
+    "INTEGER(32,signed)",
+    "INTEGER(64,signed)",
+    "JSON",
+    "BSON",
+    "INTERVAL",
+)
 
 _INT, _LONG, _TEXT, _BYTES, _BOOL = TType.I32, TType.I64, "text", "bytes", TType.BOOL
 
 
 def _struct(name: str, /, **fields: tuple[int, Any]) -> Any:
-    """A slotted class with a thrift specification, from `field=(number, type)`.
+    """A class with a thrift specification, from `field=(number, type)`.
 
-    A type is a thrift type, one of these classes, or a list of one type.
+    A type is a thrift type, one of these classes, or a list of one type. Fields that are absent
+    are None by the class, so that the decoder need not run Python code for each instance.
     """
     spec: list[Any] = [None] * (1 + max((number for number, _ in fields.values()), default=-1))
     for field, (number, kind) in fields.items():
         spec[number] = (number, *_spec_of(kind, field), None)
-
-    def __init__(self: Any, **values: Any) -> None:
-        for field in fields:
-            setattr(self, field, values.get(field))
-
-    members = {"__slots__": tuple(fields), "__init__": __init__, "thrift_spec": tuple(spec)}
-    return type(name, (), members)
+    return type(name, (), {**dict.fromkeys(fields), "thrift_spec": tuple(spec)})
 
 
 def _spec_of(kind: Any, field: str) -> tuple[Any, str, Any]:
@@ -215,6 +228,13 @@ def decode(kind: type[Struct], data: bytes) -> tuple[Struct, int]:
         reason = str(error) or "it ends too early"
         raise MalformedThrift(f"not a valid {kind.__name__}: {reason}") from error
     return value, transport.cstringio_buf.tell()
+
+
+def make(kind: type[Struct], **fields: Any) -> Struct:
+    """A structure with these fields."""
+    value = kind()
+    value.__dict__.update(fields)
+    return value
 
 
 def encode(value: Any) -> bytes:

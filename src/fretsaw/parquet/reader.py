@@ -36,8 +36,9 @@ from fretsaw.parquet.schema import field_node
 from fretsaw.schema import SchemaNode
 from fretsaw.selection import RowSelection
 
-# Writers before this version left the dictionary page's header out of a chunk's size.
-_SHORT_CHUNKS = re.compile(r"parquet-mr version 1\.(?:[01]\.|2\.[0-8]\b)")
+# parquet-mr before 1.2.9 left the header of the dictionary page out of a chunk's size.
+_PARQUET_MR = re.compile(r"parquet-mr(?: version (\d+)\.(\d+)\.(\d+))?")
+_HONEST_SIZES = (1, 2, 9)
 _MISSING_BYTES = 100
 
 _DECODED_WIDTH = {"BOOLEAN": 1, "INT32": 4, "INT64": 8, "INT96": 8, "FLOAT": 4, "DOUBLE": 8}
@@ -53,7 +54,9 @@ _FILE_ERRORS = (
 )
 
 
-def open_file(name: str, size: int, tail: pa.Buffer, options: ReadOptions) -> Steps["ParquetReader"]:
+def open_file(
+    name: str, size: int, tail: pa.Buffer, options: ReadOptions
+) -> Steps["ParquetReader"]:
     """Read the footer of a Parquet file."""
     footer = yield from read_footer(name, size, tail)
     return ParquetReader(name, size, footer, options)
@@ -72,7 +75,7 @@ class ParquetReader:
         self._footer = footer
         self._options = options
         self._columns: dict[int, tuple[Any, pa.Field | None]] = {}
-        self._slack = _MISSING_BYTES if _SHORT_CHUNKS.match(footer.created_by or "") else 0
+        self._slack = _missing_bytes(footer.created_by or "")
 
     @property
     def metadata(self) -> Mapping[bytes, bytes]:
@@ -81,7 +84,9 @@ class ParquetReader:
 
     def describe(self, positions: Sequence[int]) -> tuple[pa.Schema, tuple[SchemaNode, ...]]:
         spans = [self._footer.fields[position] for position in positions]
-        hints = [self._arrow_hints[position] if self._arrow_hints else None for position in positions]
+        hints = [
+            self._arrow_hints[position] if self._arrow_hints else None for position in positions
+        ]
         elements = [self._footer.elements[span.element : span.end] for span in spans]
         file_bytes = metadata.file_bytes(schema_footer(elements, hints))
         with self._translated("its schema"):
@@ -195,3 +200,10 @@ class ParquetReader:
 
 def _at(leaf: SchemaNode, block: int) -> str:
     return f"column {'.'.join(leaf.path)!r} in row group {block}"
+
+
+def _missing_bytes(created_by: str) -> int:
+    """How many bytes a chunk may have beyond the size that its writer noted."""
+    writer = _PARQUET_MR.match(created_by)
+    version = tuple(int(number or 0) for number in writer.groups()) if writer else _HONEST_SIZES
+    return _MISSING_BYTES if version < _HONEST_SIZES else 0

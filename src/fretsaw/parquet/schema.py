@@ -16,7 +16,6 @@ from fretsaw.parquet.metadata import (
     OPTIONAL,
     PHYSICAL_TYPES,
     REPEATED,
-    LogicalType,
 )
 from fretsaw.schema import SchemaNode
 
@@ -30,21 +29,17 @@ def field_node(elements: Sequence[Any], span: FieldSpan, arrow_type: pa.DataType
 
 def logical_type(element: Any) -> str | None:
     """The logical type by name, with its parameters; converted types count as what they became."""
-    logical = element.logicalType
-    for name in LogicalType.__slots__ if logical is not None else ():
-        details = getattr(logical, name)
-        if details is None:
-            continue
+    for name, details in vars(element.logicalType).items() if element.logicalType else ():
         match name:
             case "DECIMAL":
                 return f"DECIMAL({details.precision},{details.scale})"
             case "TIME" | "TIMESTAMP":
-                unit = next((u for u in details.unit.__slots__ if getattr(details.unit, u)), "?")
+                unit = next(iter(vars(details.unit)), "?")
                 return f"{name}({unit},{'UTC' if details.isAdjustedToUTC else 'local'})"
             case "INTEGER":
                 return f"INTEGER({details.bitWidth},{'' if details.isSigned else 'un'}signed)"
             case _:
-                return name
+                return str(name)
     converted = element.converted_type
     if converted is None or not 0 <= converted < len(CONVERTED_TYPES):
         return None
@@ -105,11 +100,13 @@ class _Walk:
                 physical_path=here,
                 leaf_index=self._leaf - 1,
             )
-        wrapper = self._elements[self._position] if element.num_children == 1 else None
-        wraps = wrapper is not None and wrapper.repetition_type == REPEATED
+        wrapper = self._elements[self._position]
+        wraps = element.num_children == 1 and wrapper.repetition_type == REPEATED
         if logical == "LIST" and wraps:
             kind = "list"
-            children: tuple[SchemaNode, ...] = (self._list_element(element, path, here, arrow_type),)
+            children: tuple[SchemaNode, ...] = (
+                self._list_element(element, path, here, arrow_type),
+            )
         elif logical in ("MAP", "MAP_KEY_VALUE") and wraps and wrapper.num_children in (1, 2):
             kind = "map"
             children = self._map_entries(path, here, arrow_type)
@@ -133,7 +130,7 @@ class _Walk:
     def _list_element(
         self, outer: Any, parent: tuple[str, ...], above: tuple[str, ...], arrow_type: pa.DataType
     ) -> SchemaNode:
-        """The element below a LIST: the repeated child itself in two-level lists, else its field."""
+        """The element below a LIST: the repeated child itself in two-level lists, or its field."""
         repeated = self._elements[self._position]
         item_type = _child_type(arrow_type, 0)
         path = (*parent, "element")
