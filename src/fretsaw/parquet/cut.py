@@ -18,11 +18,11 @@ from fretsaw.arrays import pick
 from fretsaw.formats import ReadOptions, Request, Steps
 from fretsaw.layout import Int64s, PageIndex
 from fretsaw.parquet import metadata
+from fretsaw.parquet.pages import CorruptPage, Page, walk
 from fretsaw.schema import SchemaNode
 from fretsaw.selection import RowSelection
 
 ARROW_SCHEMA = b"ARROW:schema"
-_HEADER_GUESS = 128  # bytes in which most page headers fit
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,37 +68,13 @@ class ParquetPart:
         """How many data pages the part holds, by hopping over the headers where need be."""
         if self.pages is not None:
             return self.pages
-        (buffer,) = self.buffers
-        count, position, values = 0, 0, 0
-        while position < buffer.size and values < self.num_values:
-            header, length = page_header(buffer.slice(position))
-            position += length + header.compressed_page_size
-            details = header.data_page_header or header.data_page_header_v2
-            count += details is not None
-            values += details.num_values if details is not None else 0
+        count, values = 0, 0
+        for page in walk(self.buffers[0]):
+            count += page.is_data
+            values += page.num_values
+            if values >= self.num_values:
+                break
         return count
-
-
-class CorruptPage(ValueError):
-    """A page that contradicts what the file says about it."""
-
-
-def page_header(page: pa.Buffer) -> tuple[Any, int]:
-    """The header at the start of a page, and its length."""
-    for length in (_HEADER_GUESS, page.size):
-        try:
-            header: Any
-            header, size = metadata.decode(
-                metadata.PageHeader, page.slice(0, min(length, page.size)).to_pybytes()
-            )
-        except metadata.MalformedThrift as error:
-            if length >= page.size:
-                raise CorruptPage(str(error)) from None
-            continue
-        if header.compressed_page_size is None or header.compressed_page_size < 0:
-            raise CorruptPage("a page header without a size")
-        return header, size
-    raise CorruptPage("an empty page")
 
 
 def cut(chunk: Chunk, pages: PageIndex, rows: RowSelection) -> Steps[ParquetPart]:
@@ -120,16 +96,13 @@ def cut(chunk: Chunk, pages: PageIndex, rows: RowSelection) -> Steps[ParquetPart
     ranges = _adjoining(offsets, sizes)
     buffers = list((yield Request(ranges, "data")))
     row_counts = np.diff(pages.boundaries)[keep]
-    uses_dictionary = False
-    for offset, size, expected in zip(
-        offsets.tolist(), sizes.tolist(), row_counts.tolist(), strict=True
-    ):
-        at = int(np.searchsorted([start for start, _ in ranges], offset, side="right")) - 1
-        page = buffers[at].slice(offset - ranges[at][0], size)
-        try:
-            uses_dictionary |= _checked(page, expected) in metadata.DICTIONARY_ENCODINGS
-        except CorruptPage as error:
-            raise CorruptPage(f"page at offset {offset}: {error}") from None
+    found = [
+        page._replace(offset=page.offset + start)
+        for (start, _), buffer in zip(ranges, buffers, strict=True)
+        for page in walk(buffer)
+    ]
+    _require_agreement(found, offsets, sizes, row_counts)
+    uses_dictionary = any(page.uses_dictionary for page in found)
     if uses_dictionary:
         first_page = int(pages.offsets[0])
         (dictionary,) = yield Request([(chunk.start, first_page - chunk.start)], "data")
@@ -158,20 +131,25 @@ def _adjoining(offsets: Int64s, sizes: Int64s) -> list[tuple[int, int]]:
     return list(zip(begin.tolist(), (end - begin).tolist(), strict=True))
 
 
-def _checked(page: pa.Buffer, num_rows: int) -> int:
-    """The encoding of a data page whose header agrees with the index."""
-    header, length = page_header(page)
-    if length + header.compressed_page_size != page.size:
-        raise CorruptPage(
-            f"its header says {length + header.compressed_page_size} bytes, the index {page.size}"
-        )
-    details = header.data_page_header or header.data_page_header_v2
-    if details is None:
-        raise CorruptPage("the index names it, but it is not a data page")
-    if details.num_values != num_rows:
-        raise CorruptPage(f"its header says {details.num_values} rows, the index {num_rows}")
-    encoding: int = details.encoding
-    return encoding
+def _require_agreement(
+    found: Sequence[Page], offsets: Int64s, sizes: Int64s, row_counts: Int64s
+) -> None:
+    """The index and the headers of the pages must tell the same."""
+    if len(found) != len(offsets):
+        raise CorruptPage(f"the index names {len(offsets)} pages where there are {len(found)}")
+    for page, offset, size, rows in zip(
+        found, offsets.tolist(), sizes.tolist(), row_counts.tolist(), strict=True
+    ):
+        if (page.offset, page.size) != (offset, size) or not page.is_data:
+            raise CorruptPage(
+                f"the index names a data page of {size} bytes at offset {offset}, "
+                "the page headers do not"
+            )
+        if page.num_values != rows:
+            raise CorruptPage(
+                f"the page at offset {offset} has {page.num_values} rows by its "
+                f"header and {rows} by the index"
+            )
 
 
 def decode(

@@ -58,7 +58,7 @@ def read_footer(name: str, size: int, tail: pa.Buffer) -> Steps[Footer]:
     else:
         data = tail.slice(tail.size - _TRAILER - length, length)
     try:
-        decoded: Any = metadata.decode(metadata.FileMetaData, data.to_pybytes())[0]
+        decoded: Any = metadata.decode(metadata.FileMetaData, data.to_pybytes())
         return _checked(name, size, decoded)
     except (metadata.MalformedThrift, _Invalid) as error:
         raise FileFormatError(

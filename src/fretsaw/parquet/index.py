@@ -19,7 +19,7 @@ class InvalidIndex(ValueError):
 def page_index(data: bytes, num_rows: int, start: int, end: int, width: float) -> PageIndex:
     """The pages of a chunk that lies between the bytes `start` and `end` of its file."""
     try:
-        index: Any = metadata.decode(metadata.OffsetIndex, data)[0]
+        index: Any = metadata.decode(metadata.OffsetIndex, data)
     except metadata.MalformedThrift as error:
         raise InvalidIndex(str(error)) from None
     locations = index.page_locations or []

@@ -212,22 +212,40 @@ class MalformedThrift(ValueError):
     """Bytes that are not the structure they should be."""
 
 
-def decode(kind: type[Struct], data: bytes) -> tuple[Struct, int]:
-    """The structure at the start of `data`, and its length in bytes."""
-    transport = TMemoryBuffer(data)
-    protocol = TCompactProtocolAccelerated(
-        transport,
-        fallback=False,
-        string_length_limit=len(data),
-        container_length_limit=len(data),
-    )
-    value = kind()
-    try:
-        protocol._fast_decode(value, protocol, [kind, kind.thrift_spec])  # type: ignore[attr-defined]
-    except (EOFError, TypeError, OverflowError, UnicodeDecodeError, TProtocolException) as error:
-        reason = str(error) or "it ends too early"
-        raise MalformedThrift(f"not a valid {kind.__name__}: {reason}") from error
-    return value, transport.cstringio_buf.tell()
+class StructReader:
+    """Decodes structures at any place of some bytes."""
+
+    def __init__(self, data: bytes) -> None:
+        self._transport = TMemoryBuffer(data)
+        self._protocol = TCompactProtocolAccelerated(
+            self._transport,
+            fallback=False,
+            string_length_limit=len(data),
+            container_length_limit=len(data),
+        )
+
+    def read(self, kind: type[Struct], offset: int = 0) -> tuple[Struct, int]:
+        """The structure at `offset`, and its length in bytes."""
+        stream = self._transport.cstringio_buf
+        stream.seek(offset)
+        value = kind()
+        try:
+            self._protocol._fast_decode(value, self._protocol, [kind, kind.thrift_spec])  # type: ignore[attr-defined]
+        except (
+            EOFError,
+            TypeError,
+            OverflowError,
+            UnicodeDecodeError,
+            TProtocolException,
+        ) as error:
+            reason = str(error) or "it ends too early"
+            raise MalformedThrift(f"not a valid {kind.__name__}: {reason}") from error
+        return value, stream.tell() - offset
+
+
+def decode(kind: type[Struct], data: bytes) -> Struct:
+    """The structure at the start of some bytes."""
+    return StructReader(data).read(kind)[0]
 
 
 def make(kind: type[Struct], **fields: Any) -> Struct:

@@ -23,7 +23,6 @@ from fretsaw.parquet import metadata
 from fretsaw.parquet.cut import (
     ARROW_SCHEMA,
     Chunk,
-    CorruptPage,
     ParquetPart,
     cut,
     decode,
@@ -32,6 +31,7 @@ from fretsaw.parquet.cut import (
 )
 from fretsaw.parquet.footer import Footer, chunk_start, read_footer
 from fretsaw.parquet.index import InvalidIndex, page_index
+from fretsaw.parquet.pages import CorruptPage
 from fretsaw.parquet.schema import field_node
 from fretsaw.schema import SchemaNode
 from fretsaw.selection import RowSelection
