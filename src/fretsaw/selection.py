@@ -11,7 +11,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, SupportsIndex
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -29,18 +29,18 @@ class RowSelector:
     selects: bool
 
     def __post_init__(self) -> None:
-        """Check the count, and turn a NumPy integer into an int."""
-        object.__setattr__(self, "row_count", _count(self.row_count))
+        """Check the count; a NumPy integer becomes an int."""
+        object.__setattr__(self, "row_count", _length(self.row_count))
 
     @classmethod
-    def select(cls, row_count: int) -> RowSelector:
+    def select(cls, row_count: SupportsIndex) -> RowSelector:
         """Select the next `row_count` rows."""
-        return cls(row_count, True)
+        return cls(_length(row_count), True)
 
     @classmethod
-    def skip(cls, row_count: int) -> RowSelector:
+    def skip(cls, row_count: SupportsIndex) -> RowSelector:
         """Skip the next `row_count` rows."""
-        return cls(row_count, False)
+        return cls(_length(row_count), False)
 
 
 @dataclass(frozen=True, slots=True, init=False, eq=False, repr=False)
@@ -89,14 +89,14 @@ class RowSelection:
             object.__setattr__(self, name, value)
 
     @classmethod
-    def all(cls, row_count: int) -> RowSelection:
+    def all(cls, row_count: SupportsIndex) -> RowSelection:
         """Every one of `row_count` rows."""
         return cls.none(row_count).invert()
 
     @classmethod
-    def none(cls, row_count: int) -> RowSelection:
+    def none(cls, row_count: SupportsIndex) -> RowSelection:
         """Not one of `row_count` rows."""
-        return cls._of_runs(np.empty(0), np.empty(0), _count(row_count))
+        return cls._of_runs(np.empty(0), np.empty(0), _length(row_count))
 
     @classmethod
     def from_filters(cls, arrays: Iterable[ArrayLike]) -> RowSelection:
@@ -114,13 +114,13 @@ class RowSelection:
         return cls._of_runs(edges[0::2], edges[1::2], mask.size)
 
     @classmethod
-    def from_ranges(cls, ranges: ArrayLike, total: int) -> RowSelection:
+    def from_ranges(cls, ranges: ArrayLike, total: SupportsIndex) -> RowSelection:
         """Rows in any of the `(start, end)` ranges, which may overlap, of `total` rows.
 
         >>> RowSelection.from_ranges([(6, 8), (1, 3), (2, 4)], 10)
         RowSelection(5 of 10 rows: 1:4, 6:8)
         """
-        total = _count(total)
+        total = _length(total)
         starts, ends = _integers(ranges, "ranges", (2,)).T
         wrong = np.flatnonzero((starts < 0) | (ends < starts) | (ends > total))
         if wrong.size:
@@ -131,13 +131,13 @@ class RowSelection:
         return cls._of_runs(*_merge(*edges), total)
 
     @classmethod
-    def from_indices(cls, rows: ArrayLike, total: int) -> RowSelection:
+    def from_indices(cls, rows: ArrayLike, total: SupportsIndex) -> RowSelection:
         """The rows with these numbers, in any order, repeated or not, of `total` rows.
 
         >>> RowSelection.from_indices([7, 2, 1, 2], 10)
         RowSelection(3 of 10 rows: 1:3, 7:8)
         """
-        total = _count(total)
+        total = _length(total)
         starts = np.sort(_integers(rows, "row numbers"), kind="stable")
         for outermost in starts[[0, -1]] if starts.size else ():
             if not 0 <= outermost < total:
@@ -268,7 +268,7 @@ class RowSelection:
         parts = [part for part in (self, *others) if part.row_count]
         if len(parts) < 2:
             return parts[0] if parts else self
-        row_count = _count(sum(part.row_count for part in parts))
+        row_count = _length(sum(part.row_count for part in parts))
         starts = np.concatenate([part.starts for part in parts])
         ends = np.concatenate([part.ends for part in parts])
         run = first_row = 0
@@ -278,7 +278,7 @@ class RowSelection:
             run, first_row = run + part.starts.size, first_row + part.row_count
         return self._of_runs(*_merge(starts, ends), row_count)
 
-    def slice(self, start: int, stop: int) -> RowSelection:
+    def slice(self, start: SupportsIndex, stop: SupportsIndex) -> RowSelection:
         """What is selected of the rows `start` to `stop`, counted from `start`.
 
         >>> RowSelection.from_ranges([(1, 4), (6, 9)], 10).slice(3, 8)
@@ -290,7 +290,7 @@ class RowSelection:
         starts, ends = self._runs_between(start, stop)
         return self._of_runs(starts - start, ends - start, stop - start)
 
-    def split(self, row_count: int) -> tuple[RowSelection, RowSelection]:
+    def split(self, row_count: SupportsIndex) -> tuple[RowSelection, RowSelection]:
         """The first `row_count` rows, and the rest.
 
         >>> RowSelection.from_ranges([(1, 4)], 6).split(2)
@@ -298,7 +298,7 @@ class RowSelection:
         """
         return self.slice(0, row_count), self.slice(row_count, self.row_count)
 
-    def offset(self, count: int) -> RowSelection:
+    def offset(self, count: SupportsIndex) -> RowSelection:
         """Without the first `count` selected rows, over as many rows as before.
 
         >>> RowSelection.from_ranges([(1, 4), (6, 9)], 10).offset(2)
@@ -307,7 +307,7 @@ class RowSelection:
         runs = self._runs_between(self._cut_after(_count(count)), self.row_count)
         return self._of_runs(*runs, self.row_count)
 
-    def limit(self, count: int) -> RowSelection:
+    def limit(self, count: SupportsIndex) -> RowSelection:
         """Only the first `count` selected rows, over as many rows as before.
 
         >>> RowSelection.from_ranges([(1, 4), (6, 9)], 10).limit(4)
@@ -315,7 +315,7 @@ class RowSelection:
         """
         return self._of_runs(*self._runs_between(0, self._cut_after(_count(count))), self.row_count)
 
-    def last(self, count: int) -> RowSelection:
+    def last(self, count: SupportsIndex) -> RowSelection:
         """Only the last `count` selected rows, over as many rows as before.
 
         >>> RowSelection.from_ranges([(1, 4), (6, 9)], 10).last(4)
@@ -351,15 +351,15 @@ class RowSelection:
         return self.row_count == other.row_count and same_starts and same_ends
 
     def __hash__(self) -> int:
-        """Hash the value."""
+        """Hash by value."""
         return hash((self.row_count, hash(self.starts.tobytes()), hash(self.ends.tobytes())))
 
     def __reduce__(self) -> tuple[Callable[..., RowSelection], tuple[Any, ...]]:
-        """Pickle the runs; unpickled arrays would be writable if they were not frozen again."""
+        """Pickle the runs; the arrays come out writable, so they have to be frozen again."""
         return self._of_runs, (self.starts, self.ends, self.row_count)
 
     def __repr__(self) -> str:
-        """Counts, and the first runs as slices."""
+        """Show the counts, and the first runs as slices."""
         runs = [f"{start}:{end}" for start, end in np.c_[self.starts[:4], self.ends[:4]]]
         if self.starts.size > 4:
             runs[3:] = ["...", f"{self.starts[-1]}:{self.ends[-1]}"]
@@ -414,12 +414,19 @@ def _signed_count(selector: RowSelector) -> int:
     return selector.row_count if selector.selects else -selector.row_count
 
 
-def _count(value: int) -> int:
+def _count(value: SupportsIndex) -> int:
     if isinstance(value, bool):
         raise TypeError(f"a number of rows must be an integer, got {value}")
     count = operator.index(value)
-    if not 0 <= count <= _INT64_MAX:
-        raise ValueError(f"a number of rows must be between 0 and {_INT64_MAX}, got {count}")
+    if count < 0:
+        raise ValueError(f"a number of rows must not be negative, got {count}")
+    return count
+
+
+def _length(value: SupportsIndex) -> int:
+    count = _count(value)
+    if count > _INT64_MAX:
+        raise ValueError(f"a selection has at most {_INT64_MAX} rows, got {count}")
     return count
 
 
