@@ -42,20 +42,19 @@ class OpenFile:
         """The bytes of these ranges."""
         return storage.fetch(self.source, ranges, why)
 
-    def pages(self, block: Block, leaves: Sequence[SchemaNode]) -> list[PageIndex]:
-        """The pages of these leaves, as finely as the file's indexes tell."""
-        return formats.run_together(
-            [self.reader.page_index(block, leaf) for leaf in leaves], self.fetch
-        )
-
     def chunks(self, block: Block, leaves: Sequence[SchemaNode]) -> list[PageIndex]:
         """The chunks of these leaves as one page each: known from the footer."""
         return [self.reader.chunk(block, leaf) for leaf in leaves]
 
     def pages_of(self, selected: BlockRows, leaves: Sequence[SchemaNode]) -> list[PageIndex]:
         """The pages to plan with: no index is read where all of a block is wanted at once."""
-        chunks = self.chunks(selected.block, leaves)
-        return chunks if fits_whole(selected.rows, chunks) else self.pages(selected.block, leaves)
+        block, rows = selected.block, selected.rows
+        chunks = self.chunks(block, leaves)
+        if fits_whole(rows, chunks):
+            return chunks
+        until = int(rows.ends[-1])
+        steps = [self.reader.page_index(block, leaf, until) for leaf in leaves]
+        return formats.run_together(steps, self.fetch)
 
     def close(self) -> None:
         """Let go of the source."""

@@ -44,8 +44,6 @@ class Part(Protocol):
     """The bytes of one leaf's pages, ready to be decoded on any thread."""
 
     leaf: SchemaNode
-    size: int
-    """Bytes to decode."""
     rows: int
     """Rows that Arrow will decode, at least those that were asked for."""
     fallback: str | None
@@ -72,8 +70,11 @@ class FileReader(Protocol):
         """The leaf's chunk as if it were one page: enough where all of its rows are wanted."""
         ...
 
-    def page_index(self, block: Block, leaf: SchemaNode) -> Steps[PageIndex]:
-        """The leaf's pages; the whole chunk with a reason where no index gives them."""
+    def page_index(self, block: Block, leaf: SchemaNode, until: int) -> Steps[PageIndex]:
+        """The leaf's pages, at least those before the row `until`.
+
+        The whole chunk as one page, with a reason, where nothing finer is known.
+        """
         ...
 
     def cut(
