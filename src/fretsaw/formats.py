@@ -98,13 +98,17 @@ class FormatModule(Protocol):
         ...
 
 
+class UnknownFormatError(FileFormatError):
+    """Neither the beginning nor the end of a file is that of a known format."""
+
+
 _MAGIC = {b"PAR1": "fretsaw.parquet.reader", b"PARE": "fretsaw.parquet.reader"}
 
 
 def open_file(name: str, size: int, tail_size: int, options: ReadOptions) -> Steps[FileReader]:
     """Tell the format by the magic bytes and read the footer."""
     if size == 0:
-        raise FileFormatError(f"{name}: is empty (0 bytes); a Parquet file has at least 12")
+        raise UnknownFormatError(f"{name}: is empty (0 bytes); a Parquet file has at least 12")
     length = min(size, tail_size)
     (tail,) = yield Request([(size - length, length)], "footer")
     module = _MAGIC.get(tail.to_pybytes()[-4:])
@@ -115,7 +119,7 @@ def open_file(name: str, size: int, tail_size: int, options: ReadOptions) -> Ste
                 f"{name}: begins like a Parquet file but does not end like one; "
                 f"it is truncated at byte {size}, write or copy it again"
             )
-        raise FileFormatError(f"{name}: is not a Parquet file (no magic bytes at its end)")
+        raise UnknownFormatError(f"{name}: is not a Parquet file (no magic bytes at its end)")
     format_module = cast(FormatModule, importlib.import_module(module))
     return (yield from format_module.open_file(name, size, tail, options))
 

@@ -90,6 +90,10 @@ class ParquetPart:
         return count
 
 
+class OutOfRange(ValueError):
+    """Values that the type they are read as cannot hold."""
+
+
 def cut(chunk: Chunk, pages: PageIndex, rows: RowSelection) -> Steps[ParquetPart]:
     """The part of a chunk that holds the selected rows of its block."""
     keep = np.flatnonzero(pages.overlapping(rows.starts, rows.ends))
@@ -221,7 +225,7 @@ def _require_nanoseconds(column: pa.ChunkedArray, exact: pa.ChunkedArray) -> Non
         for array in (column, exact)
     )
     if (nanoseconds // 1000 != microseconds).any():
-        raise CorruptPage(
+        raise OutOfRange(
             "INT96 timestamps that do not fit into nanoseconds; "
             'read them as microseconds with fs.scan(..., int96="us")'
         )

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from fretsaw.formats import Steps
-from fretsaw.layout import PageIndex
+from fretsaw.layout import Int64s, PageIndex
 from fretsaw.parquet import metadata
 from fretsaw.parquet.pages import Page, hop
 
@@ -46,7 +46,7 @@ def offset_index(data: bytes, whole: PageIndex) -> PageIndex:
         or (ends[:-1] > offsets[1:]).any()
     ):
         raise InvalidIndex("its pages do not lie one after the other inside the column chunk")
-    return replace(whole, boundaries=boundaries, offsets=offsets, sizes=sizes)
+    return _divided(whole, boundaries, offsets, sizes)
 
 
 def hopped_index(whole: PageIndex, repeated: bool, until: int) -> Steps[PageIndex]:
@@ -75,8 +75,19 @@ def hopped_index(whole: PageIndex, repeated: bool, until: int) -> Steps[PageInde
         sizes.append(end - offsets[-1])
     if boundaries[-1] != num_rows:
         raise InvalidIndex(f"pages of {boundaries[-1]} rows in a row group of {num_rows}")
-    return replace(whole, boundaries=boundaries, offsets=np.array(offsets), sizes=np.array(sizes))
+    return _divided(whole, boundaries, np.array(offsets), np.array(sizes))
 
 
 def _rows(page: Page, repeated: bool) -> int | None:
     return page.num_rows if repeated else page.num_values
+
+
+def _divided(whole: PageIndex, boundaries: Int64s, offsets: Int64s, sizes: Int64s) -> PageIndex:
+    """The chunk as its pages; what lies before them is the dictionary."""
+    return replace(
+        whole,
+        boundaries=boundaries,
+        offsets=offsets,
+        sizes=sizes,
+        dictionary_size=int(offsets[0] - whole.offsets[0]),
+    )

@@ -23,6 +23,7 @@ from fretsaw.parquet.chain import Chain, chain
 from fretsaw.parquet.cut import (
     ARROW_SCHEMA,
     Chunk,
+    OutOfRange,
     ParquetPart,
     cut,
     decode,
@@ -43,15 +44,8 @@ _MISSING_BYTES = 100
 
 _DECODED_WIDTH = {"BOOLEAN": 1, "INT32": 4, "INT64": 8, "INT96": 8, "FLOAT": 4, "DOUBLE": 8}
 
-# pyarrow raises an OSError for pages that it cannot decode, and NotImplementedError for codecs.
-_FILE_ERRORS = (
-    pa.ArrowException,
-    OSError,
-    MemoryError,
-    CorruptPage,
-    InvalidIndex,
-    binascii.Error,
-)
+# pyarrow raises an OSError for pages that it cannot decode.
+_ARROW_ERRORS = (pa.ArrowException, OSError, MemoryError)
 
 
 def open_file(
@@ -74,6 +68,7 @@ class ParquetReader:
         self._size = size
         self._footer = footer
         self._options = options
+        self._fields: dict[int, tuple[pa.Field, SchemaNode]] = {}
         self._chains: dict[int, Chain] = {}
         self._slack = _missing_bytes(footer.created_by or "")
 
@@ -83,6 +78,15 @@ class ParquetReader:
         return self._footer.key_values
 
     def describe(self, positions: Sequence[int]) -> tuple[pa.Schema, tuple[SchemaNode, ...]]:
+        self._describe([position for position in positions if position not in self._fields])
+        known = [self._fields[position] for position in positions]
+        own = {key: value for key, value in self.metadata.items() if key != ARROW_SCHEMA}
+        return pa.schema([field for field, _ in known], own), tuple(node for _, node in known)
+
+    def _describe(self, positions: Sequence[int]) -> None:
+        """Have Arrow say what it makes of these fields, and walk their elements."""
+        if not positions:
+            return
         spans = [self._footer.fields[position] for position in positions]
         elements = [self._footer.elements[span.element : span.end] for span in spans]
         hints = self._arrow_hints
@@ -91,17 +95,14 @@ class ParquetReader:
         with self._translated("its schema"):
             small = pq.read_metadata(pa.BufferReader(file_bytes))
             schema = open_small(file_bytes, small, self._options).schema_arrow
-            nodes = tuple(
-                field_node(self._footer.elements, span, field.type)
-                for span, field in zip(spans, schema, strict=True)
-            )
-        for span, node in zip(spans, nodes, strict=True):
+        for position, span, field in zip(positions, spans, schema, strict=True):
+            with self._translated("its schema"):
+                node = field_node(self._footer.elements, span, field.type)
+            self._fields[position] = field, node
             stored = iter(self._footer.elements[span.element : span.end])
             for leaf in node.leaves():
                 element = next(element for element in stored if not element.num_children)
                 self._chains[leaf.leaf_index] = chain(node, leaf, element)
-        own = {key: value for key, value in self.metadata.items() if key != ARROW_SCHEMA}
-        return schema.with_metadata(own or None), nodes
 
     def chunk(self, block: Block, leaf: SchemaNode) -> PageIndex:
         chunk = self._chunk(block, leaf)
@@ -132,7 +133,7 @@ class ParquetReader:
     def decode(self, parts: Sequence[ParquetPart]) -> list[pa.ChunkedArray]:
         try:
             return decode(parts, self._footer.created_by, self._options)
-        except _FILE_ERRORS:
+        except (*_ARROW_ERRORS, CorruptPage, OutOfRange):
             if len(parts) > 1:  # to find out which one it is
                 return [self.decode([part])[0] for part in parts]
             with self._translated(_at(parts[0].leaf, parts[0].chunk.block)):
@@ -189,7 +190,13 @@ class ParquetReader:
         """Turn what pyarrow and the checks of this package raise into the error of the contract."""
         try:
             yield
-        except _FILE_ERRORS as error:
+        except OutOfRange as error:
+            raise FileFormatError(f"{self._name}: {what} has {error}") from None
+        except (CorruptPage, InvalidIndex, binascii.Error) as error:
+            raise FileFormatError(
+                f"{self._name}: {what} is corrupt: {error}; write or copy the file again"
+            ) from None
+        except _ARROW_ERRORS as error:
             raise FileFormatError(
                 f"{self._name}: {what} cannot be read: {str(error).rstrip('.')}; "
                 f"the file is corrupt or uses what pyarrow {pa.__version__} does not support"
