@@ -18,11 +18,27 @@ def pick(column: pa.ChunkedArray, starts: Int64s, ends: Int64s) -> pa.ChunkedArr
         run = column.slice(int(starts[0]), wanted)
         few = wanted * _DENSE < len(column)
         return pa.chunked_array([pa.concat_arrays(run.chunks)], column.type) if few else run
-    if wanted * _DENSE > len(column):
+    if wanted * _DENSE > len(column) and not _has_views(column.type):
         steps = np.zeros(len(column) + 1, dtype=np.int8)
         steps[starts] += 1
         steps[ends] -= 1
         return column.filter(pa.array(np.cumsum(steps[:-1], dtype=np.int8).view(np.bool_)))
     lengths = ends - starts
     before = np.cumsum(lengths) - lengths
-    return column.take(pa.array(np.arange(wanted) + np.repeat(starts - before, lengths)))
+    return take_rows(column, np.arange(wanted) + np.repeat(starts - before, lengths))
+
+
+def take_rows(column: pa.ChunkedArray, rows: Int64s) -> pa.ChunkedArray:
+    """Rows by their numbers, in any order."""
+    if _has_views(column.type):
+        plain = column.cast(_WITHOUT_VIEWS[column.type])
+        return plain.take(pa.array(rows)).cast(column.type)
+    return column.take(pa.array(rows))
+
+
+# Arrow has no kernels that take from views.
+_WITHOUT_VIEWS = {pa.string_view(): pa.large_string(), pa.binary_view(): pa.large_binary()}
+
+
+def _has_views(arrow_type: pa.DataType) -> bool:
+    return arrow_type in _WITHOUT_VIEWS

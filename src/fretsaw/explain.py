@@ -7,12 +7,13 @@ _UNITS = ("bytes", "KB", "MB", "GB", "TB")
 
 def explain(plan: Plan) -> str:
     """The plan in a few lines for a person to read."""
-    files = plan.files[0] if len(plan.files) == 1 else f"{len(plan.files):,} files"
+    files = plan.files[0]
+    if len(plan.files) > 1:
+        files = f"{len(plan.files):,} files, of which {plan.files_opened:,} were opened"
     names = ", ".join(plan.columns[:8]) + (", ..." if len(plan.columns) > 8 else "")
-    columns = f"{len(plan.columns):,} of {plan.columns_total:,}: {names or 'only rows'}"
     lines = [
         f"scan of {files}",
-        f"  columns {columns}",
+        f"  columns {len(plan.columns):,}: {names or 'only rows'}",
     ]
     if plan.window:
         lines.append(f"  window  {plan.window}")

@@ -44,8 +44,6 @@ class Part(Protocol):
     """The bytes of one leaf's pages, ready to be decoded on any thread."""
 
     leaf: SchemaNode
-    size: int
-    """Bytes to decode."""
     rows: int
     """Rows that Arrow will decode, at least those that were asked for."""
     fallback: str | None
@@ -72,8 +70,11 @@ class FileReader(Protocol):
         """The leaf's chunk as if it were one page: enough where all of its rows are wanted."""
         ...
 
-    def page_index(self, block: Block, leaf: SchemaNode) -> Steps[PageIndex]:
-        """The leaf's pages; the whole chunk with a reason where no index gives them."""
+    def page_index(self, block: Block, leaf: SchemaNode, until: int) -> Steps[PageIndex]:
+        """The leaf's pages, at least those before the row `until`.
+
+        The whole chunk as one page, with a reason, where nothing finer is known.
+        """
         ...
 
     def cut(
@@ -97,13 +98,17 @@ class FormatModule(Protocol):
         ...
 
 
+class UnknownFormatError(FileFormatError):
+    """Neither the beginning nor the end of a file is that of a known format."""
+
+
 _MAGIC = {b"PAR1": "fretsaw.parquet.reader", b"PARE": "fretsaw.parquet.reader"}
 
 
 def open_file(name: str, size: int, tail_size: int, options: ReadOptions) -> Steps[FileReader]:
     """Tell the format by the magic bytes and read the footer."""
     if size == 0:
-        raise FileFormatError(f"{name}: is empty (0 bytes); a Parquet file has at least 12")
+        raise UnknownFormatError(f"{name}: is empty (0 bytes); a Parquet file has at least 12")
     length = min(size, tail_size)
     (tail,) = yield Request([(size - length, length)], "footer")
     module = _MAGIC.get(tail.to_pybytes()[-4:])
@@ -114,7 +119,7 @@ def open_file(name: str, size: int, tail_size: int, options: ReadOptions) -> Ste
                 f"{name}: begins like a Parquet file but does not end like one; "
                 f"it is truncated at byte {size}, write or copy it again"
             )
-        raise FileFormatError(f"{name}: is not a Parquet file (no magic bytes at its end)")
+        raise UnknownFormatError(f"{name}: is not a Parquet file (no magic bytes at its end)")
     format_module = cast(FormatModule, importlib.import_module(module))
     return (yield from format_module.open_file(name, size, tail, options))
 

@@ -48,6 +48,8 @@ class PageIndex:
     width: float
     """Estimated bytes of one decoded row."""
     reason: str | None = None
+    dictionary_size: int = 0
+    """Bytes before the first page, which any of the pages may need."""
 
     def overlapping(self, starts: Int64s, ends: Int64s) -> npt.NDArray[np.bool_]:
         """Which pages hold a row of the sorted, disjoint runs from `starts` to `ends`."""

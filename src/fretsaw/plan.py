@@ -27,13 +27,27 @@ class Window:
     def __bool__(self) -> bool:
         return self != Window()
 
-    def apply(self, rows: RowSelection) -> RowSelection:
-        """The selected rows inside the window."""
+    @property
+    def is_over(self) -> bool:
+        """Whether no row can follow."""
+        return self.head == 0 or self.tail == 0
+
+    def apply(self, rows: RowSelection) -> tuple[RowSelection, "Window"]:
+        """The selected rows inside the window, and the window for the rows that follow.
+
+        For a tail, what follows comes before: it is applied from the end.
+        """
         if self.tail is not None:
-            return rows.last(self.tail)
-        if self.skip:
-            rows = rows.offset(self.skip)
-        return rows if self.head is None else rows.limit(self.head)
+            inside = rows.last(self.tail)
+            return inside, Window(tail=self.tail - inside.selected_count)
+        inside, skip, head = rows, self.skip, self.head
+        if skip is not None:
+            inside = inside.offset(skip)
+            skip = max(0, skip - rows.selected_count)
+        if head is not None:
+            inside = inside.limit(head)
+            head -= inside.selected_count
+        return inside, Window(skip, head)
 
     def __str__(self) -> str:
         parts = [("skip", self.skip), ("head", self.head), ("tail", self.tail)]
@@ -47,8 +61,10 @@ class Query:
     columns: tuple[str | tuple[str, ...], ...] | None = None
     block_predicate: BlockPredicate | None = None
     rows: RowSelection | Int64s | None = None
+    """A selection, or row numbers in order and without duplicates."""
     window: Window = field(default_factory=Window)
     row_index: str | None = None
+    file_path: str | None = None
 
     def __str__(self) -> str:
         parts = []
@@ -62,18 +78,37 @@ class Query:
             parts.append(str(self.window))
         return "".join(f", {part}" for part in parts)
 
-    def physical_rows(self, total: int) -> RowSelection:
-        """The rows named by `select_rows`, of `total` rows that there are."""
+    @property
+    def rows_needed(self) -> int:
+        """How many rows the data must have for `select_rows` to make sense."""
         if self.rows is None:
-            return RowSelection.all(total)
-        if not isinstance(self.rows, RowSelection):
-            return RowSelection.from_indices(self.rows, total)
-        missing = total - self.rows.row_count
-        if missing < 0:
-            raise ValueError(
-                f"the selection is over {self.rows.row_count:,} rows, the data has {total:,}"
-            )
-        return self.rows.concat(RowSelection.none(missing)) if missing else self.rows
+            return 0
+        if isinstance(self.rows, RowSelection):
+            return self.rows.row_count
+        return int(self.rows[-1]) + 1 if len(self.rows) else 0
+
+    def require_rows(self, total: int) -> None:
+        """Check `select_rows` against the rows that there are."""
+        if isinstance(self.rows, RowSelection):
+            if self.rows.row_count > total:
+                raise ValueError(
+                    f"the selection is over {self.rows.row_count:,} rows, the data has {total:,}"
+                )
+        elif self.rows is not None and len(self.rows):
+            for number in (int(self.rows[0]), int(self.rows[-1])):
+                if not 0 <= number < total:
+                    raise ValueError(f"row {number:,} is not in the data, which has {total:,} rows")
+
+    def rows_between(self, start: int, end: int) -> RowSelection:
+        """What `select_rows` selects of the rows from `start` to `end`, counted from there."""
+        if self.rows is None:
+            return RowSelection.all(end - start)
+        if isinstance(self.rows, RowSelection):
+            begin, stop = (min(row, self.rows.row_count) for row in (start, end))
+            behind = RowSelection.none(end - start - (stop - begin))
+            return self.rows.slice(begin, stop).concat(behind)
+        first, last = np.searchsorted(self.rows, [start, end])
+        return RowSelection.from_indices(self.rows[first:last] - start, end - start)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -91,14 +126,24 @@ class FileRows:
     kept: tuple[BlockRows, ...]
     dropped: dict[str, int]
 
+    @property
+    def selected_count(self) -> int:
+        """How many rows are read."""
+        return sum(part.rows.selected_count for part in self.kept)
 
-def file_rows(blocks: Sequence[Block], query: Query) -> FileRows:
-    """Apply block predicate, row selection and window, in this order."""
+
+def file_rows(
+    blocks: Sequence[Block], first_row: int, query: Query, window: Window
+) -> tuple[FileRows, Window]:
+    """Apply block predicate, row selection and window to a file that begins at `first_row`.
+
+    Gives the window that is left for the files that follow, too.
+    """
     total = sum(block.num_rows for block in blocks)
     dropped: dict[str, int] = {}
     kept = [block for block in blocks if block.num_rows]
     _note(dropped, "empty", len(blocks), len(kept))
-    rows = query.physical_rows(total)
+    rows = query.rows_between(first_row, first_row + total)
     if query.block_predicate is not None:
         before, predicate = len(kept), query.block_predicate
         kept = [block for block in kept if predicate.keeps(block)]
@@ -109,8 +154,8 @@ def file_rows(blocks: Sequence[Block], query: Query) -> FileRows:
         selected = _overlapping(kept, rows)
         _note(dropped, "row selection", len(kept), len(selected))
         kept = selected
-    if query.window:
-        rows = query.window.apply(rows)
+    if window:
+        rows, window = window.apply(rows)
         selected = _overlapping(kept, rows)
         _note(dropped, "window", len(kept), len(selected))
         kept = selected
@@ -118,7 +163,7 @@ def file_rows(blocks: Sequence[Block], query: Query) -> FileRows:
         BlockRows(block, rows.slice(block.first_row, block.first_row + block.num_rows))
         for block in kept
     ]
-    return FileRows(tuple(cut), dropped)
+    return FileRows(tuple(cut), dropped), window
 
 
 def _note(dropped: dict[str, int], source: str, before: int, after: int) -> None:
@@ -218,15 +263,18 @@ class Plan:
 
     files: tuple[str, ...]
     columns: tuple[str, ...]
-    columns_total: int
     blocks: tuple[BlockPlan, ...]
     """The blocks that are read."""
     dropped: dict[str, int]
     """How many blocks were dropped by what."""
     rows: Amount
     bytes: Amount
-    """Bytes of the projected columns, in all blocks and in the pages that are read."""
+    """Bytes of the projected columns, in the files that were opened and in the pages to read.
+
+    Dictionaries are among them; they are read only for pages that use them.
+    """
     window: str = ""
+    files_opened: int = 1
 
     @property
     def block_count(self) -> Amount:
@@ -247,13 +295,14 @@ def block_plan(file: str, selected: BlockRows, pages: Sequence[PageIndex]) -> Bl
     """What is read of a block, given the pages of the projected leaves."""
     rows = selected.rows
     hits = [index.overlapping(rows.starts, rows.ends) for index in pages]
+    kept = list(zip(pages, hits, strict=True))
     return BlockPlan(
         file=file,
         ordinal=selected.block.ordinal,
         rows=Amount(selected.block.num_rows, rows.selected_count),
         pages=Amount(sum(map(len, hits)), sum(int(hit.sum()) for hit in hits)),
         bytes=Amount(
-            sum(int(index.sizes.sum()) for index in pages),
-            sum(int(index.sizes[hit].sum()) for index, hit in zip(pages, hits, strict=True)),
+            sum(index.dictionary_size + int(index.sizes.sum()) for index in pages),
+            sum(index.dictionary_size + int(index.sizes[hit].sum()) for index, hit in kept),
         ),
     )

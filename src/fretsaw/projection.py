@@ -1,87 +1,297 @@
-"""The columns a scan asks for, resolved against one file.
+"""The columns a scan asks for, and how the files of the scan fill them.
 
-Names go in; leaves to decode, the Arrow schema of the result, and a way to build its tables from
-the decoded leaves come out.
+A `Target` says which columns the result has; it is settled by the first files. A `Projection` fills
+them from one file: with leaves to decode and zip, with values of the file's folders, or with nulls.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
-from fretsaw.errors import ColumnNotFoundError, FileFormatError
+from fretsaw.arrays import take_rows
+from fretsaw.errors import ColumnNotFoundError, FileFormatError, SchemaMismatchError
 from fretsaw.formats import FileReader
+from fretsaw.nested import MisalignedLeaves, assemble
 from fretsaw.schema import SchemaNode
 from fretsaw.selection import RowSelection
 
-Column = str | tuple[str, ...]
+Column: TypeAlias = str | tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Target:
+    """The columns of the result, in order."""
+
+    schema: pa.Schema
+    asked: tuple[tuple[Column, ...], ...]
+    """For each column, the paths by which it was asked for."""
+    partitions: frozenset[str]
+    """Those that come from folders."""
+    source: str
+    """The file that settled it, for messages."""
+    names: tuple[str, ...] | None = None
+    """The names of a file of which all columns are asked for, and nothing else."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Projection:
-    """What is read of each row, and how it is put together."""
+    """What is read of each row of a file, and how it is put together."""
 
-    leaves: tuple[SchemaNode, ...]
+    file: str
     schema: pa.Schema
+    columns: tuple[SchemaNode | pa.Scalar, ...]
+    """For each column, the field to read, or the value that it has in all of the file."""
+    leaves: tuple[SchemaNode, ...]
     row_index: bool
-
-    @classmethod
-    def of(
-        cls, reader: FileReader, file: str, columns: Sequence[Column] | None, row_index: str | None
-    ) -> "Projection":
-        """Resolve the names that were asked for, all columns if none were."""
-        positions = _positions(reader.field_names, columns, file)
-        schema, nodes = reader.describe(positions)
-        for node in nodes:
-            if not node.is_flat:
-                raise FileFormatError(
-                    f"{file}: column {node.name!r} is nested ({node.arrow_type}), which is not "
-                    f"supported yet; select() flat columns"
-                )
-        if row_index is not None:
-            if row_index in schema.names:
-                raise ValueError(
-                    f"{file}: there is a column {row_index!r} already; "
-                    f"give with_row_index() another name"
-                )
-            schema = schema.insert(0, pa.field(row_index, pa.int64(), nullable=False))
-        return cls(nodes, schema, row_index is not None)
+    file_path: bool
 
     def table(
         self, arrays: Sequence[pa.ChunkedArray], rows: RowSelection, first_row: int
     ) -> pa.Table:
-        """Decoded leaves as a table; `rows` are counted from `first_row` of the data."""
-        columns = list(arrays)
+        """Decoded leaves as a table; `rows` are counted from `first_row` of the scan."""
+        count = rows.selected_count
+        remaining = iter(arrays)
+        columns: list[pa.ChunkedArray | pa.Array] = []
         if self.row_index:
-            columns.insert(0, pa.chunked_array([rows.indices() + first_row]))
+            columns.append(pa.array(rows.indices() + first_row))
+        for column in self.columns:
+            if isinstance(column, SchemaNode):
+                leaves = [next(remaining) for _ in column.leaves()]
+                field = self.schema.field(len(columns))
+                columns.append(self._assembled(column, leaves, field.type))
+            else:
+                columns.append(pa.repeat(column, count))
+        if self.file_path:
+            columns.append(pa.repeat(pa.scalar(self.file), count))
         if columns:
             return pa.Table.from_arrays(columns, schema=self.schema)
-        # Rows of no columns: a table cannot be told how many, a batch of a struct can.
-        struct = pa.nulls(rows.selected_count, pa.struct([]))
-        return pa.Table.from_batches([pa.RecordBatch.from_struct_array(struct)], self.schema)
+        return _only_rows(count, self.schema)
 
-    def concat(self, tables: Sequence[pa.Table]) -> pa.Table:
-        """All tables as one."""
-        if self.schema.names and tables:
-            return pa.concat_tables(tables)
-        batches = [batch for table in tables for batch in table.to_batches()]
-        return pa.Table.from_batches(batches, self.schema)
+    def _assembled(
+        self, node: SchemaNode, leaves: Sequence[pa.ChunkedArray], arrow_type: pa.DataType
+    ) -> pa.ChunkedArray:
+        if node.is_leaf:
+            column = leaves[0]
+        else:
+            try:
+                whole = [leaf.combine_chunks() for leaf in leaves]
+                column = pa.chunked_array([assemble(node, whole)])
+            except MisalignedLeaves as error:
+                raise FileFormatError(
+                    f"{self.file}: {error}; the file is corrupt, write or copy it again"
+                ) from None
+        # Files may differ in what their types say about nulls.
+        return column if column.type == arrow_type else column.cast(arrow_type)
 
 
-def _positions(names: Sequence[str], columns: Sequence[Column] | None, file: str) -> Sequence[int]:
+def concat(tables: Sequence[pa.Table], schema: pa.Schema) -> pa.Table:
+    """All tables as one."""
+    if not schema.names:
+        return _only_rows(sum(table.num_rows for table in tables), schema)
+    return pa.concat_tables(tables) if tables else schema.empty_table()
+
+
+def take(table: pa.Table, rows: npt.NDArray[np.int64]) -> pa.Table:
+    """Rows of a table by their numbers, in any order."""
+    if not table.schema.names:
+        return _only_rows(len(rows), table.schema)
+    columns = [take_rows(column, rows) for column in table.columns]
+    return pa.Table.from_arrays(columns, schema=table.schema)
+
+
+def _only_rows(count: int, schema: pa.Schema) -> pa.Table:
+    """Rows of no columns: a table cannot be told how many, a batch of a struct can."""
+    batch = pa.RecordBatch.from_struct_array(pa.nulls(count, pa.struct([])))
+    return pa.Table.from_batches([batch], schema)
+
+
+def target_of(
+    reader: FileReader,
+    file: str,
+    columns: Sequence[Column] | None,
+    partitions: pa.Schema,
+    several: bool,
+) -> Target:
+    """Settle the columns by one file; all of its columns and folders, if none were named."""
+    fields: list[pa.Field] = []
+    asked: list[tuple[Column, ...]] = []
     if columns is None:
-        return range(len(names))
-    # A column that is named twice is read once, at the place of the first.
-    return list(dict.fromkeys(_position(names, column, file) for column in columns))
+        own = [p for p, name in enumerate(reader.field_names) if name not in partitions.names]
+        schema, _ = reader.describe(own)
+        fields = [*schema, *partitions]
+        asked = [((field.name,),) for field in fields]
+    else:
+        names = reader.field_names
+        groups = _grouped(columns, names, partitions.names, file)
+        reader.describe([names.index(top) for top in groups if top not in partitions.names])
+        for top, paths in groups.items():
+            if top in partitions.names:
+                fields.append(partitions.field(top))
+            else:
+                fields.append(_resolve(reader, file, paths)[0])
+            asked.append(tuple(paths))
+        schema, _ = reader.describe([])
+    if several:
+        fields = [field.with_nullable(True).with_type(_nullable(field.type)) for field in fields]
+    return Target(
+        pa.schema(fields, schema.metadata),
+        tuple(asked),
+        frozenset(partitions.names),
+        file,
+        names=tuple(reader.field_names) if columns is None and not partitions.names else None,
+    )
 
 
-def _position(names: Sequence[str], column: Column, file: str) -> int:
-    name = column if isinstance(column, str) else ".".join(column)
-    found = [position for position, known in enumerate(names) if known == name]
-    if not found or (not isinstance(column, str) and len(column) > 1):
-        raise ColumnNotFoundError.among(name, names, file)
-    if len(found) > 1:
-        raise ColumnNotFoundError(
-            f"{file}: {len(found)} columns are named {name!r}; leave out select() to read them all"
-        )
-    return found[0]
+def union(targets: Sequence[Target], columns: Sequence[Column] | None) -> Target:
+    """The columns of all targets, in the order in which they were asked for."""
+    fields: dict[str, tuple[pa.Field, tuple[Column, ...]]] = {}
+    for target in targets:
+        for field, paths in zip(target.schema, target.asked, strict=True):
+            fields.setdefault(field.name, (field, paths))
+    partitions = targets[0].partitions
+    if columns is None:
+        # Folders come last, behind the columns of all files.
+        ordered = sorted(fields.values(), key=lambda column: column[0].name in partitions)
+    else:
+        asked_at = {column: place for place, column in reversed(list(enumerate(columns)))}
+        ordered = sorted(fields.values(), key=lambda column: asked_at[column[1][0]])
+    schema = pa.schema([field for field, _ in ordered], targets[0].schema.metadata)
+    return Target(schema, tuple(paths for _, paths in ordered), partitions, targets[0].source)
+
+
+def project(
+    reader: FileReader,
+    file: str,
+    target: Target,
+    constants: Mapping[str, pa.Scalar],
+    missing_is_null: bool,
+    row_index: str | None,
+    file_path: str | None,
+) -> Projection:
+    """Fill the target's columns from one file."""
+    columns: list[SchemaNode | pa.Scalar] = []
+    schema = target.schema
+    if tuple(reader.field_names) == target.names:
+        columns = list(reader.describe(range(len(schema)))[1])
+    else:
+        for field, paths in zip(schema, target.asked, strict=True):
+            if field.name in target.partitions:
+                columns.append(constants[field.name])
+                continue
+            try:
+                columns.append(_resolve(reader, file, paths)[1])
+            except ColumnNotFoundError as error:
+                if not missing_is_null:
+                    raise error if file == target.source else _lacks(file, field, target) from None
+                columns.append(pa.scalar(None, field.type))
+    for field, column in zip(schema, columns, strict=True):
+        if isinstance(column, SchemaNode) and _nullable(column.arrow_type) != _nullable(field.type):
+            raise SchemaMismatchError(
+                f"{file}: column {field.name!r} is {column.arrow_type} here and {field.type} in "
+                f"{target.source}; cast one of them, or scan them apart"
+            )
+    leaves = [leaf for c in columns if isinstance(c, SchemaNode) for leaf in c.leaves()]
+    schema = _with_extras(schema, file, row_index, file_path)
+    return Projection(
+        file, schema, tuple(columns), tuple(leaves), row_index is not None, file_path is not None
+    )
+
+
+def _lacks(file: str, field: pa.Field, target: Target) -> SchemaMismatchError:
+    return SchemaMismatchError(
+        f"{file}: has no column {field.name!r}, which {target.source} has; "
+        f'read it as null there with fs.scan(..., missing="null"), or select() other columns'
+    )
+
+
+def _with_extras(
+    schema: pa.Schema, file: str, row_index: str | None, file_path: str | None
+) -> pa.Schema:
+    for name in (row_index, file_path):
+        if name is not None and (name in schema.names or row_index == file_path):
+            raise ValueError(f"{file}: there is a column {name!r} already; choose another name")
+    if row_index is not None:
+        schema = schema.insert(0, pa.field(row_index, pa.int64(), nullable=False))
+    if file_path is not None:
+        schema = schema.append(pa.field(file_path, pa.string(), nullable=False))
+    return schema
+
+
+def _grouped(
+    columns: Sequence[Column], names: Sequence[str], partitions: Sequence[str], file: str
+) -> dict[str, list[Column]]:
+    """The columns by the top-level field that they lie in, at the place of the first of each."""
+    groups: dict[str, list[Column]] = {}
+    for column in columns:
+        known = [*partitions, *(name for name in names if name not in partitions)]
+        position, _ = _top_level(known, column, file)
+        groups.setdefault(known[position], []).append(column)
+    return groups
+
+
+def _resolve(
+    reader: FileReader, file: str, columns: Sequence[Column]
+) -> tuple[pa.Field, SchemaNode]:
+    """The one field that holds these columns, cut to them."""
+    wanted: set[int] = set()
+    schema: pa.Schema
+    for column in columns:
+        position, below = _top_level(reader.field_names, column, file)
+        schema, (top,) = reader.describe([position])
+        node = top.find(below) if below else top
+        if node is None:
+            known = [".".join(leaf.path) for leaf in top.leaves()]
+            raise ColumnNotFoundError.among(_spelled(column), known, file)
+        wanted.update(leaf.leaf_index for leaf in node.leaves())
+    pruned = top.pruned(wanted)
+    return schema.field(0).with_type(pruned.arrow_type), pruned
+
+
+def _top_level(names: Sequence[str], column: Column, file: str) -> tuple[int, Column]:
+    """The top-level field that a column lies in, and the path below it.
+
+    A name that contains dots is matched whole first.
+    """
+    for name, below in _divisions(column):
+        found = [position for position, known in enumerate(names) if known == name]
+        if len(found) > 1:
+            raise ColumnNotFoundError(
+                f"{file}: {len(found)} columns are named {name!r}; "
+                f"leave out select() to read them all"
+            )
+        if found:
+            return found[0], below
+    raise ColumnNotFoundError.among(_spelled(column), names, file)
+
+
+def _divisions(column: Column) -> Iterator[tuple[str, Column]]:
+    """What may be the name of the top-level field, longest first, and what is left then."""
+    if isinstance(column, tuple):
+        yield from [(column[0], column[1:])] if column else []
+        return
+    steps = column.split(".")
+    for count in range(len(steps), 0, -1):
+        yield ".".join(steps[:count]), ".".join(steps[count:])
+
+
+def _spelled(column: Column) -> str:
+    return column if isinstance(column, str) else ".".join(column)
+
+
+def _nullable(arrow_type: pa.DataType) -> pa.DataType:
+    """The type with nulls allowed at every level: what files may differ in."""
+    if pa.types.is_struct(arrow_type):
+        return pa.struct([pa.field(f.name, _nullable(f.type)) for f in arrow_type])
+    if pa.types.is_map(arrow_type):
+        return pa.map_(_nullable(arrow_type.key_type), _nullable(arrow_type.item_type))
+    if pa.types.is_fixed_size_list(arrow_type):
+        return pa.list_(_nullable(arrow_type.value_type), arrow_type.list_size)
+    if pa.types.is_list(arrow_type):
+        return pa.list_(_nullable(arrow_type.value_type))
+    if pa.types.is_large_list(arrow_type):
+        return pa.large_list(_nullable(arrow_type.value_type))
+    return arrow_type

@@ -6,7 +6,6 @@ for. Each result opens the file, resolves the query against it, and runs it.
 
 import operator
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
@@ -15,14 +14,16 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from fretsaw.execute import OpenFile, open_file, run
 from fretsaw.explain import explain
+from fretsaw.files import OpenFile, open_file
 from fretsaw.formats import ReadOptions
 from fretsaw.layout import Block, BlockPredicate, Int64s, byte_range
-from fretsaw.plan import Amount, Plan, Query, block_plan, file_rows
-from fretsaw.projection import Projection
+from fretsaw.plan import Plan, Query
+from fretsaw.projection import concat, take
+from fretsaw.reading import Reading
 from fretsaw.schema import SchemaNode
 from fretsaw.selection import RowSelection
+from fretsaw.sources import Entry, Listing, Sources, list_sources, names_of, origins_of
 from fretsaw.storage import Origin, absolute, is_file_object
 
 if TYPE_CHECKING:
@@ -44,20 +45,20 @@ def open(path: Origin) -> "DataFile":
     ...     file.format, file.num_rows, len(file.blocks)
     ('parquet', 100, 3)
     """
-    origin = absolute(path)
-    return DataFile(origin, open_file(origin, ReadOptions()))
+    return DataFile(open_file(Entry(absolute(path)), ReadOptions()))
 
 
 def scan(
-    sources: Origin,
+    sources: Sources,
     *,
+    missing: Literal["error", "null"] = "error",
     verify: bool = True,
     int96: Literal["ns", "us", "ms"] = "ns",
 ) -> "Scan":
-    """Describe what to read of a file; nothing is read yet.
+    """Describe what to read of a file, a directory, a glob, or a list of them; nothing is read yet.
 
-    `verify` checks page checksums where the file has them, `int96` is the unit that INT96
-    timestamps become.
+    `missing="null"` reads a column that a file lacks as null there, `verify` checks page checksums
+    where a file has them, `int96` is the unit that INT96 timestamps become.
 
     >>> import pyarrow as pa, pyarrow.parquet as pq, tempfile
     >>> path = tempfile.mkdtemp() + "/numbers.parquet"
@@ -65,16 +66,17 @@ def scan(
     >>> scan(path).skip(40).head(3).to_arrow().to_pydict()
     {'n': [40, 41, 42]}
     """
+    if missing not in ("error", "null"):
+        raise ValueError(f"missing must be 'error' or 'null', not {missing!r}")
     if int96 not in ("ns", "us", "ms"):
         raise ValueError(f"int96 must be 'ns', 'us' or 'ms', not {int96!r}")
-    return Scan(absolute(sources), ReadOptions(verify=verify, int96=int96))
+    return Scan(origins_of(sources), ReadOptions(verify=verify, int96=int96), missing)
 
 
 class DataFile:
     """One open file, and what it says about itself. A context manager."""
 
-    def __init__(self, origin: Origin, file: OpenFile) -> None:
-        self._origin = origin
+    def __init__(self, file: OpenFile) -> None:
         self._file = file
 
     @property
@@ -92,7 +94,7 @@ class DataFile:
     @property
     def num_rows(self) -> int:
         """Rows of all blocks together."""
-        return sum(block.num_rows for block in self.blocks)
+        return self._file.num_rows
 
     @property
     def blocks(self) -> tuple[Block, ...]:
@@ -106,11 +108,11 @@ class DataFile:
 
     def scan(self) -> "Scan":
         """A scan of this file; while the file is open, its footer is not read again."""
-        return Scan(self._origin, ReadOptions(), self._file)
+        return Scan((self._file.entry.origin,), ReadOptions(), _opened=self._file)
 
     def close(self) -> None:
         """Let go of the file."""
-        self._file.close()
+        self._file.source.close()
 
     def __enter__(self) -> "DataFile":
         return self
@@ -135,8 +137,9 @@ class Scan:
     to anything that takes an Arrow stream.
     """
 
-    _origin: Origin
+    _sources: tuple[Origin, ...] | Listing
     _options: ReadOptions
+    _missing: Literal["error", "null"] = "error"
     _opened: OpenFile | None = None
     _query: Query = field(default_factory=Query)
 
@@ -168,7 +171,8 @@ class Scan:
         self._require_no_window()
         if self._query.rows is not None:
             raise ValueError("select_rows() was called before: combine the selections with &")
-        return self._with(rows=rows if isinstance(rows, RowSelection) else _row_numbers(rows))
+        numbers = rows if isinstance(rows, RowSelection) else np.unique(_row_numbers(rows))
+        return self._with(rows=numbers)
 
     def skip(self, n: int) -> "Scan":
         """Leave out the first `n` rows of the result set (SQL's OFFSET)."""
@@ -194,13 +198,18 @@ class Scan:
             raise ValueError("with_row_index() was called before")
         return self._with(row_index=name)
 
+    def with_file_path(self, name: str = "path") -> "Scan":
+        """Add the path of the row's file as the last column."""
+        if self._query.file_path is not None:
+            raise ValueError("with_file_path() was called before")
+        return self._with(file_path=name)
+
     # Results ------------------------------------------------------------------------------------
 
     @property
     def schema(self) -> pa.Schema:
         """The Arrow schema of the result."""
-        with self._open() as file:
-            return self._projection(file).schema
+        return self._reading().schema
 
     def batches(self, batch_size: int | None = None) -> Iterator[pa.RecordBatch]:
         """Stream the result as record batches, in bounded memory.
@@ -220,9 +229,8 @@ class Scan:
 
     def to_arrow(self) -> pa.Table:
         """The whole result as an Arrow table."""
-        with self._open() as file:
-            projection = self._projection(file)
-            return projection.concat(list(self._tables(file, projection)))
+        reading = self._reading()
+        return concat(list(reading.tables()), reading.schema)
 
     def to_pandas(self) -> "pd.DataFrame":
         """The whole result as a pandas data frame."""
@@ -246,39 +254,15 @@ class Scan:
         unique, positions = np.unique(numbers, return_inverse=True)
         found = self._with(rows=unique).to_arrow()
         in_order = len(unique) == len(numbers) and bool((np.diff(positions) > 0).all())
-        return found if in_order else found.take(pa.array(positions))
+        return found if in_order else take(found, positions)
 
     def count(self) -> int:
-        """How many rows the scan returns; reads the footer only."""
-        with self._open() as file:
-            selected = file_rows(file.reader.blocks, self._query).kept
-            return sum(part.rows.selected_count for part in selected)
+        """How many rows the scan returns; reads footers only."""
+        return self._reading().count()
 
     def plan(self) -> Plan:
         """What would be read, and what is left out by what."""
-        with self._open() as file:
-            leaves = self._projection(file).leaves
-            found = file_rows(file.reader.blocks, self._query)
-            kept = tuple(
-                block_plan(file.name, part, file.pages_of(part, leaves)) for part in found.kept
-            )
-            chunks = [chunk for block in file.reader.blocks for chunk in file.chunks(block, leaves)]
-            return Plan(
-                files=(file.name,),
-                columns=tuple(leaf.name for leaf in leaves),
-                columns_total=len(file.reader.field_names),
-                blocks=kept,
-                dropped=found.dropped,
-                rows=Amount(
-                    sum(block.num_rows for block in file.reader.blocks),
-                    sum(block.rows.kept for block in kept),
-                ),
-                bytes=Amount(
-                    sum(int(chunk.sizes.sum()) for chunk in chunks),
-                    sum(block.bytes.kept for block in kept),
-                ),
-                window=str(self._query.window),
-            )
+        return self._reading().plan()
 
     def explain(self) -> str:
         """The plan as text."""
@@ -290,37 +274,35 @@ class Scan:
             raise ValueError("a scan with skip(), head() or tail() cannot be split: split it first")
         if target_bytes < 1:
             raise ValueError(f"target_bytes must be at least 1, not {target_bytes}")
-        with self._open() as file:
-            kept = [part.block for part in file_rows(file.reader.blocks, self._query).kept]
+        listing = self._listing()
         return [
-            self.filter(byte_range(start, end)) for start, end in _byte_ranges(kept, target_bytes)
+            replace(
+                self, _sources=listing.only(share.file.entry, share.first_row), _opened=None
+            ).filter(byte_range(start, end))
+            for share in self._reading().shares()
+            for start, end in _byte_ranges(
+                [part.block for part in share.selected.kept], target_bytes
+            )
         ]
 
     # Inside -------------------------------------------------------------------------------------
 
-    @contextmanager
-    def _open(self) -> Iterator[OpenFile]:
-        if self._opened is not None and not self._opened.source.closed:
-            yield self._opened
-            return
-        file = open_file(self._origin, self._options)
-        try:
-            yield file
-        finally:
-            file.close()
+    def _listing(self) -> Listing:
+        return self._sources if isinstance(self._sources, Listing) else list_sources(self._sources)
 
-    def _projection(self, file: OpenFile) -> Projection:
-        return Projection.of(file.reader, file.name, self._query.columns, self._query.row_index)
+    def _origins(self) -> Sequence[Origin]:
+        if isinstance(self._sources, Listing):
+            return [entry.origin for entry in self._sources.entries]
+        return self._sources
 
-    def _tables(self, file: OpenFile, projection: Projection) -> Iterator[pa.Table]:
-        selected = file_rows(file.reader.blocks, self._query).kept
-        for decoded in run(file, selected, projection.leaves):
-            yield projection.table(decoded.arrays, decoded.rows, decoded.first_row)
+    def _reading(self) -> Reading:
+        opened = self._opened if self._opened and not self._opened.source.closed else None
+        missing_is_null = self._missing == "null"
+        return Reading(self._listing(), self._options, self._query, missing_is_null, opened)
 
     def _batches(self, batch_size: int) -> Iterator[pa.RecordBatch]:
-        with self._open() as file:
-            for table in self._tables(file, self._projection(file)):
-                yield from table.to_batches(max_chunksize=batch_size)
+        for table in self._reading().tables():
+            yield from table.to_batches(max_chunksize=batch_size)
 
     def _with(self, **changes: Any) -> "Scan":
         return replace(self, _query=replace(self._query, **changes))
@@ -336,13 +318,12 @@ class Scan:
             raise ValueError("filter before skip/head/tail: they count the rows that match")
 
     def __reduce__(self) -> tuple[Any, ...]:
-        if is_file_object(self._origin):
+        if any(is_file_object(origin) for origin in self._origins()):
             raise TypeError("a scan of an open file cannot be pickled: scan its path or its bytes")
-        return Scan, (self._origin, self._options, None, self._query)
+        return Scan, (self._sources, self._options, self._missing, None, self._query)
 
     def __repr__(self) -> str:
-        origin = self._origin if isinstance(self._origin, str) else type(self._origin).__name__
-        return f"Scan({origin!r}{self._query})"
+        return f"Scan({names_of(self._origins())!r}{self._query})"
 
 
 def _count(name: str, n: int) -> int:

@@ -4,8 +4,8 @@ Lists and maps are single nodes with their element, key and value below them, wh
 the format stores around these. A leaf is a primitive column; leaves are numbered in file order.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Container, Iterator
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import pyarrow as pa
@@ -27,6 +27,8 @@ class SchemaNode:
     physical_path: tuple[str, ...] = ()
     """The names as the format itself spells them."""
     leaf_index: int = -1
+    is_repeated: bool = False
+    """Whether a leaf lies below a list or map, so that a row may have any number of values."""
 
     @property
     def is_leaf(self) -> bool:
@@ -63,17 +65,56 @@ class SchemaNode:
         """The value of a map, `None` for anything else and for a map of keys alone."""
         return self.children[1] if self.is_map and len(self.children) > 1 else None
 
+    def find(self, path: str | tuple[str, ...]) -> "SchemaNode | None":
+        """The node at the end of a path from here: `"a.b"`, or exactly, `("a", "b")`.
+
+        A name that contains dots is matched whole first. Steps into lists and maps may be left out
+        where that is unambiguous, and the format's own spelling of them is understood.
+        """
+        if isinstance(path, str):
+            return self._find(tuple(path.split(".")), dotted=True)
+        return self._find(path, dotted=False)
+
+    def _find(self, steps: tuple[str, ...], dotted: bool) -> "SchemaNode | None":
+        if not steps:
+            return self
+        spelled: list[tuple[tuple[str, ...], SchemaNode]] = []
+        for child in self.children:
+            stored = child.physical_path[len(self.physical_path) :]
+            for names in {(child.name,), stored} - {()}:
+                whole = tuple(".".join(names).split(".")) if dotted else names
+                spelled.append((whole, child))
+        for names, child in sorted(spelled, key=lambda pair: -len(pair[0])):
+            if steps[: len(names)] == names:
+                found = child._find(steps[len(names) :], dotted)
+                if found is not None:
+                    return found
+        if self.is_list or self.is_map:
+            shortcuts = [child._find(steps, dotted) for child in self.children]
+            reached = [node for node in shortcuts if node is not None]
+            return reached[0] if len(reached) == 1 else None
+        return None
+
+    def pruned(self, keep: Container[int]) -> "SchemaNode":
+        """This node with only those of its leaves whose index is in `keep`.
+
+        A map keeps its key: there is no map without one.
+        """
+        if self.is_leaf:
+            return self
+        children = tuple(
+            child.pruned(keep) if any(leaf.leaf_index in keep for leaf in child.leaves()) else child
+            for child in self.children
+            if self.is_map or any(leaf.leaf_index in keep for leaf in child.leaves())
+        )
+        return replace(self, children=children, arrow_type=_pruned_type(self, children))
+
     def leaves(self) -> Iterator["SchemaNode"]:
         """All leaves below this node, in file order; a leaf is its own only leaf."""
         if self.is_leaf:
             yield self
         for child in self.children:
             yield from child.leaves()
-
-    @property
-    def is_flat(self) -> bool:
-        """Whether this is a leaf at the top level that is not repeated."""
-        return self.is_leaf and len(self.path) == 1
 
     def __str__(self) -> str:
         return "\n".join(self._lines(0))
@@ -83,3 +124,26 @@ class SchemaNode:
         yield f"{'  ' * depth}{self.name}: {types}{'' if self.nullable else ' required'}"
         for child in self.children:
             yield from child._lines(depth + 1)
+
+
+def _pruned_type(node: SchemaNode, children: tuple[SchemaNode, ...]) -> pa.DataType:
+    """The type of a node that has only these children left."""
+    before = node.arrow_type
+    if len(children) == len(node.children) and all(
+        new.arrow_type == old.arrow_type for new, old in zip(children, node.children, strict=True)
+    ):
+        return before
+    if isinstance(before, pa.BaseExtensionType):
+        before = before.storage_type
+    if node.is_struct:
+        places = {child.path: place for place, child in enumerate(node.children)}
+        return pa.struct(
+            [before.field(places[child.path]).with_type(child.arrow_type) for child in children]
+        )
+    if pa.types.is_map(before):
+        key, item = (child.arrow_type for child in children)
+        return pa.map_(before.key_field.with_type(key), before.item_field.with_type(item))
+    element = before.value_field.with_type(children[0].arrow_type)
+    if pa.types.is_fixed_size_list(before):
+        return pa.list_(element, before.list_size)
+    return pa.large_list(element) if pa.types.is_large_list(before) else pa.list_(element)

@@ -6,7 +6,9 @@ become one read (pure), `fetch` reads them and writes every read into the active
 
 import io
 import os
+import stat
 import threading
+import weakref
 from collections.abc import Sequence
 from typing import BinaryIO, NamedTuple, Protocol, TypeAlias
 from urllib.parse import unquote, urlsplit
@@ -31,17 +33,18 @@ class Source(Protocol):
     name: str
     size: int
     gap: int
-    """Bytes that are cheaper to read along than to leave out by a second request."""
+    """Bytes between two pieces of an index that are cheaper to read along than to leave out."""
     tail: int
     """Bytes to read at the end of the file before anything is known about it."""
-
-    @property
-    def closed(self) -> bool:
-        """Whether it can no longer be read."""
-        ...
+    closed: bool
+    """Whether somebody let go of it."""
 
     def read(self, offset: int, length: int) -> pa.Buffer:
         """Exactly these bytes; the caller has checked that they lie inside the file."""
+        ...
+
+    def rest(self) -> None:
+        """Hold no descriptor until the next read; nobody is reading now."""
         ...
 
     def close(self) -> None:
@@ -52,37 +55,51 @@ class Source(Protocol):
 class LocalFile:
     """A file on a local disk, read by position."""
 
-    gap = 16 << 10
+    gap = 4 << 10
     tail = 8
 
     def __init__(self, path: str) -> None:
-        try:
-            self._file = open(path, "rb", buffering=0)  # noqa: SIM115 - closed by close()
-        except FileNotFoundError:
-            raise SourceNotFoundError(f"{path}: no such file; check the path") from None
-        except IsADirectoryError:
-            raise SourceNotFoundError(f"{path}: is a directory; name one file in it") from None
         self.name = path
-        self.size = os.fstat(self._file.fileno()).st_size
+        self.closed = False
+        self._lock = threading.Lock()
+        self._open()
+        self.size = os.fstat(self._descriptor).st_size
 
-    @property
-    def closed(self) -> bool:
-        return self._file.closed
+    def _open(self) -> None:
+        try:
+            # Without O_NONBLOCK a named pipe would wait for its writer.
+            self._descriptor = os.open(self.name, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        except FileNotFoundError:
+            raise SourceNotFoundError(f"{self.name}: no such file; check the path") from None
+        # Closed at rest, by hand, or with the last piece of work that reads the file.
+        self._close = weakref.finalize(self, os.close, self._descriptor)
+        mode = os.fstat(self._descriptor).st_mode
+        if stat.S_ISDIR(mode):
+            raise SourceNotFoundError(f"{self.name}: is a directory; name a file, or scan() it")
+        if not stat.S_ISREG(mode):
+            raise FileFormatError(f"{self.name}: is a pipe or device, not a file")
 
     def read(self, offset: int, length: int) -> pa.Buffer:
+        with self._lock:
+            if not self._close.alive:
+                self._open()
         # Not through a memory map: a file that is truncated meanwhile would kill the process.
         buffer = pa.allocate_buffer(length)
         view = memoryview(buffer)
         done = 0
         while done < length:
-            count = os.preadv(self._file.fileno(), [view[done:]], offset + done)
+            count = os.preadv(self._descriptor, [view[done:]], offset + done)
             if count == 0:
                 raise _too_short(self.name, offset + done)
             done += count
         return buffer
 
+    def rest(self) -> None:
+        self._close()
+
     def close(self) -> None:
-        self._file.close()
+        self.closed = True
+        self._close()
 
 
 class MemoryFile:
@@ -90,32 +107,34 @@ class MemoryFile:
 
     gap = 0
     tail = 8
-    name = "<bytes>"
-    closed = False
 
     def __init__(self, data: bytes | bytearray | memoryview) -> None:
+        self.name = source_name(data)
+        self.closed = False
         self._buffer = pa.py_buffer(data)
         self.size = self._buffer.size
 
     def read(self, offset: int, length: int) -> pa.Buffer:
         return self._buffer.slice(offset, length)
 
-    def close(self) -> None:
+    def rest(self) -> None:
         pass
+
+    def close(self) -> None:
+        self.closed = True
 
 
 class FileObject:
     """A seekable binary file object; it stays the user's to close."""
 
-    gap = 16 << 10
+    gap = 4 << 10
     tail = 8
-    closed = False
 
     def __init__(self, file: BinaryIO) -> None:
+        self.closed = False
         self._file = file
         self._lock = threading.Lock()
-        name = getattr(file, "name", None)
-        self.name = name if isinstance(name, str) else "<file object>"
+        self.name = source_name(file)
         self.size = file.seek(0, io.SEEK_END)
 
     def read(self, offset: int, length: int) -> pa.Buffer:
@@ -129,8 +148,11 @@ class FileObject:
                 data += more
         return pa.py_buffer(data)
 
-    def close(self) -> None:
+    def rest(self) -> None:
         pass
+
+    def close(self) -> None:
+        self.closed = True
 
 
 def is_file_object(origin: object) -> bool:
@@ -147,6 +169,16 @@ def absolute(origin: Origin) -> Origin:
     raise TypeError(
         f"cannot read a {type(origin).__name__}: name a path, or give bytes or a binary file object"
     )
+
+
+def source_name(origin: Origin) -> str:
+    """What messages call a source."""
+    if isinstance(origin, str | os.PathLike):
+        return os.fspath(origin)
+    if isinstance(origin, bytes | bytearray | memoryview):
+        return "<bytes>"
+    name = getattr(origin, "name", None)
+    return name if isinstance(name, str) else "<file object>"
 
 
 def open_source(origin: Origin) -> Source:
@@ -207,7 +239,8 @@ def fetch(source: Source, ranges: Sequence[Range], why: Why) -> list[pa.Buffer]:
                 f"{source.size} bytes; it is truncated or corrupt, write or copy it again"
             )
     buffers: list[pa.Buffer] = [_EMPTY] * len(ranges)
-    for read in coalesce(ranges, source.gap):
+    # Between two pieces of data may lie a column that nobody asked for: no gap is read there.
+    for read in coalesce(ranges, source.gap if why == "index" else 0):
         if read.length == 0:
             continue
         data = source.read(read.offset, read.length)

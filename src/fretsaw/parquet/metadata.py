@@ -216,6 +216,7 @@ class StructReader:
     """Decodes structures at any place of some bytes."""
 
     def __init__(self, data: bytes) -> None:
+        self._size = len(data)
         self._transport = TMemoryBuffer(data)
         self._protocol = TCompactProtocolAccelerated(
             self._transport,
@@ -226,6 +227,8 @@ class StructReader:
 
     def read(self, kind: type[Struct], offset: int = 0) -> tuple[Struct, int]:
         """The structure at `offset`, and its length in bytes."""
+        if offset >= self._size:  # the C decoder crashes behind the end
+            raise MalformedThrift(f"not a valid {kind.__name__}: it ends too early")
         stream = self._transport.cstringio_buf
         stream.seek(offset)
         value = kind()

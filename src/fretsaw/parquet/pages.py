@@ -1,15 +1,18 @@
-"""Page headers: a walk from header to header over consecutive pages.
+"""Page headers: what the pages of a chunk say about themselves.
 
-In comes a buffer that begins with a page, out comes what each header says, without decompressing
-or decoding anything.
+`walk` goes over pages that are in memory, `hop` over those of a file of which it asks for little
+more than the headers. Nothing is decompressed or decoded.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import pyarrow as pa
 
+from fretsaw.formats import Request, Steps
 from fretsaw.parquet import metadata
+
+_HEADER_BYTES = 256  # enough for most page headers
 
 
 class CorruptPage(ValueError):
@@ -23,6 +26,8 @@ class Page(NamedTuple):
     size: int
     is_data: bool
     num_values: int
+    num_rows: int | None
+    """Records that begin in the page; version 2 of data pages says so."""
     uses_dictionary: bool
 
 
@@ -33,19 +38,54 @@ def walk(buffer: pa.Buffer) -> Iterator[Page]:
     offset = 0
     while offset < len(data):
         try:
-            header: Any
-            header, length = reader.read(metadata.PageHeader, offset)
+            page = _page(reader, offset)
         except metadata.MalformedThrift as error:
-            raise CorruptPage(str(error)) from None
-        body = header.compressed_page_size
-        details = header.data_page_header or header.data_page_header_v2
-        if body is None or body < 0 or (details is not None and (details.num_values or 0) < 0):
-            raise CorruptPage(f"a page header with impossible sizes at byte {offset}")
-        yield Page(
-            offset,
-            length + body,
-            details is not None,
-            details.num_values or 0 if details is not None else 0,
-            details is not None and details.encoding in metadata.DICTIONARY_ENCODINGS,
-        )
-        offset += length + body
+            raise CorruptPage(f"{error}, at byte {offset} of its pages") from None
+        yield page
+        offset += page.size
+
+
+def hop(start: int, end: int, enough: Callable[[Page], bool]) -> Steps[list[Page]]:
+    """The pages between two bytes of a file, from few bytes around each header.
+
+    Stops behind the first page that is `enough`; the offsets are those of the file.
+    """
+    pages: list[Page] = []
+    base, data = start, b""
+    reader = metadata.StructReader(data)
+    offset, length = start, _HEADER_BYTES
+    while offset < end:
+        try:
+            page = _page(reader, offset - base)
+        except metadata.MalformedThrift as error:
+            if base == offset and data:
+                if base + len(data) >= end:
+                    raise CorruptPage(f"{error}, at offset {offset}") from None
+                length *= 16  # a header with long statistics
+            (buffer,) = yield Request([(offset, min(length, end - offset))], "index")
+            base, data = offset, buffer.to_pybytes()
+            reader = metadata.StructReader(data)
+            continue
+        length = _HEADER_BYTES
+        pages.append(page._replace(offset=offset))
+        offset += page.size
+        if enough(pages[-1]):
+            break
+    return pages
+
+
+def _page(reader: metadata.StructReader, offset: int) -> Page:
+    header: Any
+    header, length = reader.read(metadata.PageHeader, offset)
+    body = header.compressed_page_size
+    details = header.data_page_header or header.data_page_header_v2
+    if body is None or body < 0 or (details is not None and (details.num_values or 0) < 0):
+        raise CorruptPage("a page header with impossible sizes")
+    return Page(
+        offset,
+        length + body,
+        details is not None,
+        details.num_values or 0 if details is not None else 0,
+        header.data_page_header_v2.num_rows if header.data_page_header_v2 else None,
+        details is not None and details.encoding in metadata.DICTIONARY_ENCODINGS,
+    )

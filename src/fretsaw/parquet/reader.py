@@ -10,7 +10,6 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -20,9 +19,11 @@ from fretsaw.errors import FileFormatError
 from fretsaw.formats import ReadOptions, Request, Steps
 from fretsaw.layout import Block, PageIndex
 from fretsaw.parquet import metadata
+from fretsaw.parquet.chain import Chain, chain
 from fretsaw.parquet.cut import (
     ARROW_SCHEMA,
     Chunk,
+    OutOfRange,
     ParquetPart,
     cut,
     decode,
@@ -30,7 +31,7 @@ from fretsaw.parquet.cut import (
     schema_footer,
 )
 from fretsaw.parquet.footer import Footer, chunk_start, read_footer
-from fretsaw.parquet.index import InvalidIndex, page_index
+from fretsaw.parquet.index import InvalidIndex, hopped_index, offset_index
 from fretsaw.parquet.pages import CorruptPage
 from fretsaw.parquet.schema import field_node
 from fretsaw.schema import SchemaNode
@@ -43,15 +44,8 @@ _MISSING_BYTES = 100
 
 _DECODED_WIDTH = {"BOOLEAN": 1, "INT32": 4, "INT64": 8, "INT96": 8, "FLOAT": 4, "DOUBLE": 8}
 
-# pyarrow raises an OSError for pages that it cannot decode, and NotImplementedError for codecs.
-_FILE_ERRORS = (
-    pa.ArrowException,
-    OSError,
-    MemoryError,
-    CorruptPage,
-    InvalidIndex,
-    binascii.Error,
-)
+# pyarrow raises an OSError for pages that it cannot decode.
+_ARROW_ERRORS = (pa.ArrowException, OSError, MemoryError)
 
 
 def open_file(
@@ -74,7 +68,8 @@ class ParquetReader:
         self._size = size
         self._footer = footer
         self._options = options
-        self._columns: dict[int, tuple[Any, pa.Field | None]] = {}
+        self._fields: dict[int, tuple[pa.Field, SchemaNode]] = {}
+        self._chains: dict[int, Chain] = {}
         self._slack = _missing_bytes(footer.created_by or "")
 
     @property
@@ -83,23 +78,31 @@ class ParquetReader:
         return self._footer.key_values
 
     def describe(self, positions: Sequence[int]) -> tuple[pa.Schema, tuple[SchemaNode, ...]]:
+        self._describe([position for position in positions if position not in self._fields])
+        known = [self._fields[position] for position in positions]
+        own = {key: value for key, value in self.metadata.items() if key != ARROW_SCHEMA}
+        return pa.schema([field for field, _ in known], own), tuple(node for _, node in known)
+
+    def _describe(self, positions: Sequence[int]) -> None:
+        """Have Arrow say what it makes of these fields, and walk their elements."""
+        if not positions:
+            return
         spans = [self._footer.fields[position] for position in positions]
-        hints = [
-            self._arrow_hints[position] if self._arrow_hints else None for position in positions
-        ]
         elements = [self._footer.elements[span.element : span.end] for span in spans]
-        file_bytes = metadata.file_bytes(schema_footer(elements, hints))
+        hints = self._arrow_hints
+        hint = None if hints is None else pa.schema([hints[position] for position in positions])
+        file_bytes = metadata.file_bytes(schema_footer(elements, hint))
         with self._translated("its schema"):
             small = pq.read_metadata(pa.BufferReader(file_bytes))
             schema = open_small(file_bytes, small, self._options).schema_arrow
-            nodes = tuple(
-                field_node(self._footer.elements, span, field.type)
-                for span, field in zip(spans, schema, strict=True)
-            )
-        for span, hint in zip(spans, hints, strict=True):
-            self._columns[span.leaf] = (self._footer.elements[span.element], hint)
-        own = {key: value for key, value in self.metadata.items() if key != ARROW_SCHEMA}
-        return schema.with_metadata(own or None), nodes
+        for position, span, field in zip(positions, spans, schema, strict=True):
+            with self._translated("its schema"):
+                node = field_node(self._footer.elements, span, field.type)
+            self._fields[position] = field, node
+            stored = iter(self._footer.elements[span.element : span.end])
+            for leaf in node.leaves():
+                element = next(element for element in stored if not element.num_children)
+                self._chains[leaf.leaf_index] = chain(node, leaf, element)
 
     def chunk(self, block: Block, leaf: SchemaNode) -> PageIndex:
         chunk = self._chunk(block, leaf)
@@ -110,19 +113,16 @@ class ParquetReader:
             width=self._width(block, leaf),
         )
 
-    def page_index(self, block: Block, leaf: SchemaNode) -> Steps[PageIndex]:
+    def page_index(self, block: Block, leaf: SchemaNode, until: int) -> Steps[PageIndex]:
         stored = self._footer.row_groups[block.ordinal].columns[leaf.leaf_index]
         whole = self.chunk(block, leaf)
         if not stored.offset_index_offset or not stored.offset_index_length:
-            return PageIndex(
-                whole.boundaries, whole.offsets, whole.sizes, whole.width, reason="no offset index"
-            )
+            with self._translated(_at(leaf, block.ordinal)):
+                return (yield from hopped_index(whole, leaf.is_repeated, until))
         place = (stored.offset_index_offset, stored.offset_index_length)
         (data,) = yield Request([place], "index")
-        start = int(whole.offsets[0])
         with self._translated(f"the offset index of {_at(leaf, block.ordinal)}"):
-            end = start + int(whole.sizes[0])
-            return page_index(data.to_pybytes(), block.num_rows, start, end, whole.width)
+            return offset_index(data.to_pybytes(), whole)
 
     def cut(
         self, block: Block, leaf: SchemaNode, pages: PageIndex, rows: RowSelection
@@ -133,7 +133,7 @@ class ParquetReader:
     def decode(self, parts: Sequence[ParquetPart]) -> list[pa.ChunkedArray]:
         try:
             return decode(parts, self._footer.created_by, self._options)
-        except _FILE_ERRORS:
+        except (*_ARROW_ERRORS, CorruptPage, OutOfRange):
             if len(parts) > 1:  # to find out which one it is
                 return [self.decode([part])[0] for part in parts]
             with self._translated(_at(parts[0].leaf, parts[0].chunk.block)):
@@ -158,11 +158,10 @@ class ParquetReader:
                 f"{self._name}: {place} claims {column.num_values} values in the bytes {start} to "
                 f"{end} of a file of {self._size}; it is truncated or corrupt"
             )
-        element, hint = self._columns[leaf.leaf_index]
         return Chunk(
             leaf=leaf,
-            element=element,
-            arrow_hint=hint,
+            chain=self._chains[leaf.leaf_index],
+            physical_type=column.type,
             block=block.ordinal,
             num_values=column.num_values or 0,
             codec=column.codec,
@@ -191,7 +190,13 @@ class ParquetReader:
         """Turn what pyarrow and the checks of this package raise into the error of the contract."""
         try:
             yield
-        except _FILE_ERRORS as error:
+        except OutOfRange as error:
+            raise FileFormatError(f"{self._name}: {what} has {error}") from None
+        except (CorruptPage, InvalidIndex, binascii.Error) as error:
+            raise FileFormatError(
+                f"{self._name}: {what} is corrupt: {error}; write or copy the file again"
+            ) from None
+        except _ARROW_ERRORS as error:
             raise FileFormatError(
                 f"{self._name}: {what} cannot be read: {str(error).rstrip('.')}; "
                 f"the file is corrupt or uses what pyarrow {pa.__version__} does not support"

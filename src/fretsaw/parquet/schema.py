@@ -5,7 +5,7 @@ element are stored differs between writers, the tree is the same.
 """
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 import pyarrow as pa
 
@@ -24,7 +24,7 @@ _DEEPEST = 100  # a hostile file could nest deeper than Python recurses
 
 def field_node(elements: Sequence[Any], span: FieldSpan, arrow_type: pa.DataType) -> SchemaNode:
     """The tree of one top-level field."""
-    return _Walk(elements, span).field((), (), arrow_type)
+    return _Walk(elements, span).field(_Place(), arrow_type)
 
 
 def logical_type(element: Any) -> str | None:
@@ -47,6 +47,18 @@ def logical_type(element: Any) -> str | None:
     return f"DECIMAL({element.precision},{element.scale or 0})" if name == "DECIMAL" else name
 
 
+class _Place(NamedTuple):
+    """Where the walk is: the path of the node, what lies above it as stored, and whether a list."""
+
+    path: tuple[str, ...] = ()
+    above: tuple[str, ...] = ()
+    repeated: bool = False
+
+    def step(self, name: str, *stored: str, repeated: bool = False) -> "_Place":
+        """One step down in the tree, past so many stored names."""
+        return _Place((*self.path, name), (*self.above, *stored), self.repeated or repeated)
+
+
 class _Walk:
     """A walk over the elements of one field, leaf by leaf."""
 
@@ -55,113 +67,94 @@ class _Walk:
         self._position = span.element
         self._leaf = span.leaf
 
-    def field(
-        self, parent: tuple[str, ...], above: tuple[str, ...], arrow_type: pa.DataType
-    ) -> SchemaNode:
+    def field(self, group: _Place, arrow_type: pa.DataType) -> SchemaNode:
         """A field of a group: a repeated one without annotation is a list by itself."""
         element = self._elements[self._position]
-        path = (*parent, element.name)
+        place = group.step(element.name)
         if element.repetition_type != REPEATED:
-            nullable = element.repetition_type == OPTIONAL
-            return self._node(element.name, path, above, arrow_type, nullable)
-        item = self._node(
-            "element", (*path, "element"), above, _child_type(arrow_type, 0), nullable=False
-        )
+            return self._node(place, arrow_type, element.repetition_type == OPTIONAL)
+        item = place.step("element", repeated=True)
+        child = self._node(item, _child_type(arrow_type, 0), nullable=False)
         return SchemaNode(
-            element.name, path, "list", False, arrow_type, (item,), physical_path=item.physical_path
+            element.name,
+            place.path,
+            "list",
+            nullable=False,
+            arrow_type=arrow_type,
+            children=(child,),
+            physical_path=child.physical_path,
         )
 
-    def _node(
-        self,
-        name: str,
-        path: tuple[str, ...],
-        above: tuple[str, ...],
-        arrow_type: pa.DataType,
-        nullable: bool,
-    ) -> SchemaNode:
+    def _node(self, place: _Place, arrow_type: pa.DataType, nullable: bool) -> SchemaNode:
         """The element at the cursor, whatever its repetition."""
         element = self._elements[self._position]
-        here = (*above, element.name)
         logical = logical_type(element)
+        stored = (*place.above, element.name)
         self._position += 1
-        if len(here) > _DEEPEST:
-            raise FileFormatError(f"column {path[0]!r} is nested more than {_DEEPEST} levels deep")
+        if len(stored) > _DEEPEST:
+            raise FileFormatError(f"{place.path[0]!r} is nested more than {_DEEPEST} levels deep")
         if not element.num_children:
-            physical = element.type if 0 <= element.type < len(PHYSICAL_TYPES) else None
+            known = 0 <= element.type < len(PHYSICAL_TYPES)
             self._leaf += 1
             return SchemaNode(
-                name,
-                path,
+                place.path[-1],
+                place.path,
                 "leaf",
                 nullable,
                 arrow_type,
-                physical_type=PHYSICAL_TYPES[physical] if physical is not None else "UNKNOWN",
+                physical_type=PHYSICAL_TYPES[element.type] if known else "UNKNOWN",
                 logical_type=logical,
-                physical_path=here,
+                physical_path=stored,
                 leaf_index=self._leaf - 1,
+                is_repeated=place.repeated,
             )
+        here = place._replace(above=stored)
         wrapper = self._elements[self._position]
         wraps = element.num_children == 1 and wrapper.repetition_type == REPEATED
+        kind: Literal["struct", "list", "map"] = "struct"
+        children: tuple[SchemaNode, ...]
         if logical == "LIST" and wraps:
-            kind = "list"
-            children: tuple[SchemaNode, ...] = (
-                self._list_element(element, path, here, arrow_type),
-            )
+            kind, children = "list", (self._list_element(element, here, arrow_type),)
         elif logical in ("MAP", "MAP_KEY_VALUE") and wraps and wrapper.num_children in (1, 2):
-            kind = "map"
-            children = self._map_entries(path, here, arrow_type)
+            kind, children = "map", self._map_entries(here, arrow_type)
         else:
-            kind = "struct"
             children = tuple(
-                self.field(path, here, _child_type(arrow_type, i))
-                for i in range(element.num_children)
+                self.field(here, _child_type(arrow_type, i)) for i in range(element.num_children)
             )
         return SchemaNode(
-            name,
-            path,
-            kind,  # type: ignore[arg-type]
+            place.path[-1],
+            place.path,
+            kind,
             nullable,
             arrow_type,
             children,
             logical_type=logical,
-            physical_path=here,
+            physical_path=stored,
         )
 
-    def _list_element(
-        self, outer: Any, parent: tuple[str, ...], above: tuple[str, ...], arrow_type: pa.DataType
-    ) -> SchemaNode:
+    def _list_element(self, outer: Any, place: _Place, arrow_type: pa.DataType) -> SchemaNode:
         """The element below a LIST: the repeated child itself in two-level lists, or its field."""
         repeated = self._elements[self._position]
         item_type = _child_type(arrow_type, 0)
-        path = (*parent, "element")
-        legacy = (
+        two_levels = (
             repeated.num_children != 1
             or repeated.name in ("array", f"{outer.name}_tuple")
             or self._elements[self._position + 1].repetition_type == REPEATED
         )
-        if legacy:
-            return self._node("element", path, above, item_type, nullable=False)
+        if two_levels:
+            return self._node(place.step("element", repeated=True), item_type, nullable=False)
         self._position += 1
         nullable = self._elements[self._position].repetition_type == OPTIONAL
-        return self._node("element", path, (*above, repeated.name), item_type, nullable)
+        return self._node(place.step("element", repeated.name, repeated=True), item_type, nullable)
 
-    def _map_entries(
-        self, parent: tuple[str, ...], above: tuple[str, ...], arrow_type: pa.DataType
-    ) -> tuple[SchemaNode, ...]:
+    def _map_entries(self, place: _Place, arrow_type: pa.DataType) -> tuple[SchemaNode, ...]:
         entries = self._elements[self._position]
         self._position += 1
         nodes = []
         for i, name in enumerate(("key", "value")[: entries.num_children]):
             nullable = self._elements[self._position].repetition_type == OPTIONAL
-            nodes.append(
-                self._node(
-                    name,
-                    (*parent, name),
-                    (*above, entries.name),
-                    _child_type(arrow_type, i),
-                    nullable,
-                )
-            )
+            step = place.step(name, entries.name, repeated=True)
+            nodes.append(self._node(step, _child_type(arrow_type, i), nullable))
         return tuple(nodes)
 
 

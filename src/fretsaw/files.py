@@ -1,0 +1,100 @@
+"""Open files: a source and the reader of its format.
+
+`open_in_order` opens the files of a scan one after the other, a few ahead of the consumer, so that
+many footers are on their way at once and files that nobody gets to stay closed.
+"""
+
+from collections import deque
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import pyarrow as pa
+
+from fretsaw import formats, storage, threads, trace
+from fretsaw.formats import FileReader, ReadOptions
+from fretsaw.layout import Block, PageIndex
+from fretsaw.plan import BlockRows, fits_whole
+from fretsaw.schema import SchemaNode
+from fretsaw.sources import Entry
+
+_MOST_AHEAD = 32
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OpenFile:
+    """A file whose footer is read."""
+
+    source: storage.Source
+    reader: FileReader
+    entry: Entry
+
+    @property
+    def name(self) -> str:
+        """What messages call the file."""
+        return self.source.name
+
+    @property
+    def num_rows(self) -> int:
+        """Rows of all blocks together, whatever else the footer claims."""
+        return sum(block.num_rows for block in self.reader.blocks)
+
+    def fetch(self, ranges: Sequence[storage.Range], why: trace.Why) -> list[pa.Buffer]:
+        """The bytes of these ranges."""
+        return storage.fetch(self.source, ranges, why)
+
+    def chunks(self, block: Block, leaves: Sequence[SchemaNode]) -> list[PageIndex]:
+        """The chunks of these leaves as one page each: known from the footer."""
+        return [self.reader.chunk(block, leaf) for leaf in leaves]
+
+    def pages_of(self, selected: BlockRows, leaves: Sequence[SchemaNode]) -> list[PageIndex]:
+        """The pages to plan with: no index is read where all of a block is wanted at once."""
+        block, rows = selected.block, selected.rows
+        chunks = self.chunks(block, leaves)
+        if fits_whole(rows, chunks):
+            return chunks
+        until = int(rows.ends[-1])
+        steps = [self.reader.page_index(block, leaf, until) for leaf in leaves]
+        return formats.run_together(steps, self.fetch)
+
+
+def open_file(entry: Entry, options: ReadOptions) -> OpenFile:
+    """Open a source and read its footer."""
+    source = storage.open_source(entry.origin)
+    steps = formats.open_file(source.name, source.size, source.tail, options)
+    return OpenFile(source, formats.run(steps, partial(storage.fetch, source)), entry)
+
+
+def open_in_order(entries: Sequence[Entry], options: ReadOptions) -> Iterator[OpenFile]:
+    """Open files one after the other; what is no file to read in a directory is passed over."""
+    waiting = iter(entries)
+    if len(entries) == 1:
+        yield open_file(entries[0], options)
+        return
+    ahead: deque[threads.Task[OpenFile | None]] = deque()
+    opened = 0
+    try:
+        while True:
+            # The more files were asked for, the more will be.
+            while len(ahead) <= min(opened, _MOST_AHEAD):
+                entry = next(waiting, None)
+                if entry is None:
+                    break
+                ahead.append(threads.start(_open_if_readable, entry, options))
+            if not ahead:
+                return
+            file = ahead.popleft().result()
+            opened += 1
+            if file is not None:
+                yield file
+    finally:
+        threads.abandon(ahead)
+
+
+def _open_if_readable(entry: Entry, options: ReadOptions) -> OpenFile | None:
+    try:
+        return open_file(entry, options)
+    except formats.UnknownFormatError:
+        if entry.is_sure:
+            raise
+        return None

@@ -1,0 +1,100 @@
+"""Leaves zipped into nested fields.
+
+Each leaf comes as an Arrow array of its own chain: the lists and structs above it, with the
+offsets and validity of each. The leaves of a field share these, so the field is made of the first
+leaf's layers around all leaves side by side; no value is touched.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from fretsaw.schema import SchemaNode
+
+
+class MisalignedLeaves(ValueError):
+    """Leaves of one field that disagree about its lists."""
+
+
+def assemble(node: SchemaNode, leaves: Sequence[pa.Array]) -> pa.Array:
+    """The array of a field, from the arrays of its leaves in the order of the tree."""
+    arrow_type = node.arrow_type
+    if isinstance(arrow_type, pa.BaseExtensionType) and not node.is_leaf:
+        storage = _zip(node, arrow_type.storage_type, leaves)
+        return pa.ExtensionArray.from_storage(arrow_type, storage)
+    return _zip(node, arrow_type, leaves)
+
+
+def _zip(node: SchemaNode, arrow_type: pa.DataType, leaves: Sequence[pa.Array]) -> pa.Array:
+    first = leaves[0]
+    if node.is_leaf:
+        return first
+    if any(len(leaf) != len(first) for leaf in leaves):
+        raise MisalignedLeaves(f"the leaves of {'.'.join(node.path)!r} have different lengths")
+    if node.is_struct:
+        below = [leaf.field(0) for leaf in leaves]
+        return _array(arrow_type, len(first), [_validity(first)], _children(node, below))
+    offsets, items = _lists(node, leaves)
+    children = _children(node, items)
+    if pa.types.is_fixed_size_list(arrow_type):
+        return _fixed_size(arrow_type, first, offsets, children[0])
+    if pa.types.is_map(arrow_type):
+        fields = [arrow_type.key_field, arrow_type.item_field]
+        children = [pa.StructArray.from_arrays(children, fields=fields)]
+    wide = pa.types.is_large_list(arrow_type)
+    stored = pa.py_buffer(offsets.astype(np.int64) if wide else offsets)
+    return _array(arrow_type, len(first), [_validity(first), stored], children)
+
+
+def _children(node: SchemaNode, leaves: Sequence[pa.Array]) -> list[pa.Array]:
+    """The arrays of a node's children, from the leaves below them."""
+    remaining = iter(leaves)
+    return [assemble(child, [next(remaining) for _ in child.leaves()]) for child in node.children]
+
+
+def _lists(
+    node: SchemaNode, leaves: Sequence[pa.Array]
+) -> tuple[npt.NDArray[np.int32], list[pa.Array]]:
+    """The offsets that all leaves of a list share, from 0, and what lies inside the list."""
+    shared: npt.NDArray[np.int32] | None = None
+    items = []
+    for leaf in leaves:
+        absolute = leaf.offsets.to_numpy(zero_copy_only=False)
+        offsets = absolute - absolute[0]
+        if shared is None:
+            shared = offsets
+        elif not np.array_equal(shared, offsets):
+            raise MisalignedLeaves(f"the leaves of {'.'.join(node.path)!r} are of different lists")
+        items.append(leaf.values.slice(int(absolute[0]), int(offsets[-1])))
+    assert shared is not None
+    return shared, items
+
+
+def _fixed_size(
+    arrow_type: pa.DataType, first: pa.Array, offsets: npt.NDArray[np.int32], values: pa.Array
+) -> pa.Array:
+    """Lists of one size; a null list takes its place in the values all the same."""
+    size, lengths = arrow_type.list_size, np.diff(offsets)
+    present = pc.is_valid(first).to_numpy(zero_copy_only=False)
+    if (lengths[present] != size).any():
+        raise MisalignedLeaves(f"lists that are not of size {size}, as {arrow_type} says")
+    if not present.all():
+        places = (offsets[:-1, None] + np.arange(size)).ravel()
+        values = values.take(pa.array(places, mask=np.repeat(~present, size)))
+    return _array(arrow_type, len(first), [_validity(first)], [values])
+
+
+def _validity(array: pa.Array) -> pa.Buffer | None:
+    return pc.is_valid(array).buffers()[1] if array.null_count else None
+
+
+def _array(
+    arrow_type: pa.DataType,
+    length: int,
+    buffers: list[pa.Buffer | None],
+    children: list[pa.Array],
+) -> pa.Array:
+    return pa.Array.from_buffers(arrow_type, length, buffers, children=children)

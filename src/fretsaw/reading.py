@@ -1,0 +1,229 @@
+"""One reading of a scan: its files opened as far as needed, its columns settled, its rows found.
+
+Windows and selections count over all files of the scan, so a file's share of them depends on the
+files before it (for `tail`, on those behind it). A reading is used once and then forgotten.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import pyarrow as pa
+
+from fretsaw.errors import ColumnNotFoundError
+from fretsaw.execute import BlockWork, run
+from fretsaw.files import OpenFile, open_in_order
+from fretsaw.formats import ReadOptions
+from fretsaw.plan import Amount, BlockPlan, FileRows, Plan, Query, block_plan, file_rows
+from fretsaw.projection import Column, Projection, Target, project, target_of, union
+from fretsaw.sources import Entry, Listing, nothing_in
+from fretsaw.storage import source_name
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FileShare:
+    """A file of the scan, and what is read of it."""
+
+    file: OpenFile
+    first_row: int
+    """Where the file begins in the whole scan."""
+    selected: FileRows
+
+
+class Reading:
+    """The files, columns and rows of one scan."""
+
+    def __init__(
+        self,
+        listing: Listing,
+        options: ReadOptions,
+        query: Query,
+        missing_is_null: bool,
+        opened: OpenFile | None = None,
+    ) -> None:
+        self._listing = listing
+        self._options = options
+        self._query = query
+        self._missing_is_null = missing_is_null
+        self._opened = opened
+
+    @cached_property
+    def schema(self) -> pa.Schema:
+        """The Arrow schema of the result."""
+        return self._projection(self._first).schema
+
+    def tables(self) -> Iterator[pa.Table]:
+        """The result, piece by piece."""
+        _ = self.schema  # what was asked for is checked before anything is read
+        return run(self._blocks())
+
+    def count(self) -> int:
+        """How many rows the result has."""
+        return sum(share.selected.selected_count for share in self.shares())
+
+    def _blocks(self) -> Iterator[BlockWork]:
+        for share in self.shares():
+            if share.selected.kept:
+                projection = self._projection(share.file)
+                for selected in share.selected.kept:
+                    first_row = share.first_row + selected.block.first_row
+                    yield BlockWork(share.file, selected, projection, first_row)
+
+    def plan(self) -> Plan:
+        """What would be read, and what is left out by what."""
+        blocks: list[BlockPlan] = []
+        dropped: dict[str, int] = {}
+        opened, rows, size = 0, 0, 0
+        for share in self.shares():
+            file = share.file
+            leaves = self._projection(file).leaves
+            for selected in share.selected.kept:
+                pages = file.pages_of(selected, leaves)
+                blocks.append(block_plan(file.name, selected, pages))
+            for source, count in share.selected.dropped.items():
+                dropped[source] = dropped.get(source, 0) + count
+            opened, rows = opened + 1, rows + file.num_rows
+            for block in file.reader.blocks:
+                size += sum(int(chunk.sizes.sum()) for chunk in file.chunks(block, leaves))
+        return Plan(
+            files=tuple(source_name(entry.origin) for entry in self._listing.entries),
+            files_opened=opened,
+            columns=tuple(self.schema.names),
+            blocks=tuple(blocks),
+            dropped=dropped,
+            rows=Amount(rows, sum(block.rows.kept for block in blocks)),
+            bytes=Amount(size, sum(block.bytes.kept for block in blocks)),
+            window=str(self._query.window),
+        )
+
+    # Columns ------------------------------------------------------------------------------------
+
+    def _projection(self, file: OpenFile) -> Projection:
+        return project(
+            file.reader,
+            file.name,
+            self._target,
+            self._listing.constants(file.entry),
+            self._missing_is_null,
+            self._query.row_index,
+            self._query.file_path,
+        )
+
+    @cached_property
+    def _target(self) -> Target:
+        listing, columns = self._listing, self._query.columns
+        several = len(listing.entries) > 1 or listing.is_split
+        if not self._missing_is_null:
+            first = self._first
+            return target_of(first.reader, first.name, columns, listing.partitions, several)
+        # Any file may be the first to have a column.
+        targets = [
+            target_of(file.reader, file.name, found, listing.partitions, several)
+            for file, found in self._where_found(columns)
+        ]
+        return union(targets, columns)
+
+    def _where_found(
+        self, columns: Sequence[Column] | None
+    ) -> Iterator[tuple[OpenFile, Sequence[Column] | None]]:
+        """For each file, the columns that no file before it has."""
+        missing = list(columns or [])
+        error: ColumnNotFoundError | None = None
+        for file in self._files(self._listing.entries):
+            if columns is None:
+                yield file, None
+                continue
+            found = []
+            for column in missing:
+                try:
+                    target_of(file.reader, file.name, [column], self._listing.partitions, True)
+                    found.append(column)
+                except ColumnNotFoundError as not_here:
+                    error = error or not_here
+            yield file, found
+            missing = [column for column in missing if column not in found]
+            if not missing:
+                return
+        if missing and error is not None:
+            raise error
+
+    # Files --------------------------------------------------------------------------------------
+
+    def _files(self, entries: Sequence[Entry]) -> Iterator[OpenFile]:
+        """Files opened in order; there is at least one to read."""
+        if self._opened is not None:
+            yield self._opened
+            return
+        files = open_in_order(entries, self._options)
+        first = next(files, None)
+        if first is None:
+            raise nothing_in(self._listing.name)
+        yield first
+        yield from files
+
+    @cached_property
+    def _first(self) -> OpenFile:
+        """The first file, which settles the columns."""
+        file = next(self._files(self._listing.entries))
+        if len(self._listing.entries) == 1:
+            self._opened = file
+        return file
+
+    def shares(self) -> Iterator[FileShare]:
+        """What is read of each file, in order; files behind a window are not opened."""
+        query, window = self._query, self._query.window
+        if window.tail is not None:
+            yield from self._tail_shares()
+            return
+        files = self._files(self._listing.entries)
+        if query.rows is not None:
+            files = iter(self._needed_files(files))
+        first_row = 0
+        for file in files:
+            start = first_row if file.entry.first_row is None else file.entry.first_row
+            selected, window = file_rows(file.reader.blocks, start, query, window)
+            yield FileShare(file, start, selected)
+            first_row = start + file.num_rows
+            if window.is_over:
+                return
+
+    def _needed_files(self, files: Iterator[OpenFile]) -> list[OpenFile]:
+        """The files up to the last row of `select_rows`, which must be in one of them."""
+        needed, found, total = self._query.rows_needed, [], 0
+        for file in files:
+            start = total if file.entry.first_row is None else file.entry.first_row
+            total = start + file.num_rows
+            found.append(file)
+            file.source.rest()
+            if total >= needed:
+                break
+        if not self._listing.is_split:  # a split has some of the rows only
+            self._query.require_rows(total)
+        return found
+
+    def _tail_shares(self) -> list[FileShare]:
+        """The files from the end back to where the tail begins."""
+        query, window = self._query, self._query.window
+        entries = self._listing.entries
+        if query.rows is not None or query.row_index is not None:
+            # Physical row numbers are counted from the beginning.
+            files = list(self._resting(entries))
+            total = sum(file.num_rows for file in files)
+            query.require_rows(total)
+            backward: Iterator[OpenFile] = reversed(files)
+        else:
+            total = 0
+            backward = self._resting(entries[::-1])
+        shares: list[FileShare] = []
+        for file in backward:
+            total -= file.num_rows
+            selected, window = file_rows(file.reader.blocks, total, query, window)
+            shares.append(FileShare(file, total, selected))
+            if window.is_over:
+                break
+        return shares[::-1]
+
+    def _resting(self, entries: Sequence[Entry]) -> Iterator[OpenFile]:
+        for file in self._files(entries):
+            file.source.rest()
+            yield file

@@ -1,0 +1,162 @@
+"""From what a user names to the files of a scan, in order.
+
+A path, a directory, a glob, bytes, a file object, or a list of these goes in; a `Listing` of
+entries comes out, with the columns that Hive folders (`key=value`) make. No file is opened.
+"""
+
+import datetime
+import glob
+import os
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+from urllib.parse import unquote
+
+import pyarrow as pa
+
+from fretsaw.errors import SourceNotFoundError
+from fretsaw.storage import Origin, absolute, source_name
+
+Sources: TypeAlias = Origin | list[Origin] | tuple[Origin, ...]
+
+_HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"
+_INTEGER = re.compile(r"[+-]?\d{1,18}")
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One file of a scan."""
+
+    origin: Origin
+    partitions: tuple[tuple[str, str | None], ...] = ()
+    """Keys and values of the Hive folders that it lies in."""
+    is_sure: bool = True
+    """Whether it must be a file to read; in a directory other files are passed over."""
+    first_row: int | None = None
+    """Its first row in the whole scan, where that is settled already."""
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """The files of a scan, and the columns that their folders add."""
+
+    name: str
+    entries: tuple[Entry, ...]
+    partitions: pa.Schema
+    is_split: bool = False
+    """Whether these are some of the files of a larger scan."""
+
+    def constants(self, entry: Entry) -> dict[str, pa.Scalar]:
+        """The values of an entry's folders, as the listing types them."""
+        values = dict(entry.partitions)
+        return {
+            field.name: pa.scalar(_typed(values.get(field.name), field.type), field.type)
+            for field in self.partitions
+        }
+
+    def only(self, entry: Entry, first_row: int) -> "Listing":
+        """This listing with one of its files, which begins at a row of the whole scan."""
+        return replace(self, entries=(replace(entry, first_row=first_row),), is_split=True)
+
+
+def list_sources(origins: Sequence[Origin]) -> Listing:
+    """The files that were named, in the order given; directories and globs sorted."""
+    entries = tuple(entry for origin in origins for entry in _entries(origin))
+    if not entries:
+        raise nothing_in(names_of(origins))
+    keys = dict.fromkeys(key for entry in entries for key, _ in entry.partitions)
+    fields = [
+        pa.field(key, _common_type(dict(entry.partitions).get(key) for entry in entries))
+        for key in keys
+    ]
+    return Listing(names_of(origins), entries, pa.schema(fields))
+
+
+def nothing_in(name: str) -> SourceNotFoundError:
+    """The error for directories without a file to read."""
+    return SourceNotFoundError(f"{name}: no Parquet file in it; check the path")
+
+
+def origins_of(sources: Sources) -> tuple[Origin, ...]:
+    """What was named, one by one, with paths made absolute."""
+    given = tuple(sources) if isinstance(sources, list | tuple) else (sources,)
+    if not given:
+        raise SourceNotFoundError("no sources were given: name at least one file")
+    return tuple(absolute(origin) for origin in given)
+
+
+def names_of(origins: Sequence[Origin]) -> str:
+    """What messages call the sources."""
+    return ", ".join(map(source_name, origins[:3])) + (", ..." if len(origins) > 3 else "")
+
+
+def _entries(source: Origin) -> Iterator[Entry]:
+    if not isinstance(source, str):
+        yield Entry(source)
+    elif os.path.isdir(source):
+        yield from _directory(source, source)
+    elif os.path.lexists(source) or not glob.has_magic(source):
+        yield Entry(source)
+    else:
+        root = os.path.dirname(re.split(r"[*?\[]", source, maxsplit=1)[0])
+        found = sorted(glob.glob(source, recursive=True))
+        matches = [path for path in found if not _is_hidden(path, root)]
+        if not matches:
+            raise SourceNotFoundError(f"{source}: no file matches; check the pattern")
+        for path in matches:
+            if os.path.isdir(path):
+                # A recursive glob names the files of its directories by itself.
+                yield from [] if "**" in source else _directory(path, root)
+            else:
+                yield Entry(path, _partitions(path, root))
+
+
+def _directory(path: str, root: str) -> Iterator[Entry]:
+    """All files below a directory, sorted; hidden ones, by `_` or `.`, are left out."""
+    for name in sorted(os.listdir(path)):
+        inner = os.path.join(path, name)
+        if name.startswith(("_", ".")):
+            continue
+        if os.path.isdir(inner):
+            yield from _directory(inner, root)
+        else:
+            yield Entry(inner, _partitions(inner, root), is_sure=False)
+
+
+def _is_hidden(path: str, root: str) -> bool:
+    return any(name.startswith(("_", ".")) for name in path[len(root) :].split(os.sep))
+
+
+def _partitions(path: str, root: str) -> tuple[tuple[str, str | None], ...]:
+    """The `key=value` folders of a file below a root."""
+    folders = os.path.dirname(path)[len(os.path.dirname(os.path.join(root, ""))) :].split(os.sep)
+    pairs = [folder.split("=", 1) for folder in folders if "=" in folder.strip("=")]
+    return tuple(
+        (unquote(key), None if value == _HIVE_NULL else unquote(value)) for key, value in pairs
+    )
+
+
+def _common_type(values: Iterable[str | None]) -> pa.DataType:
+    """int64 if all values are integers, else date if all are dates, else string."""
+    known = [value for value in values if value is not None]
+    if not known:
+        return pa.string()
+    if all(_INTEGER.fullmatch(value) for value in known):
+        return pa.int64()
+    return pa.date32() if all(map(_is_date, known)) else pa.string()
+
+
+def _is_date(value: str) -> bool:
+    try:
+        return bool(re.fullmatch(r"\d{4}-\d\d-\d\d", value) and datetime.date.fromisoformat(value))
+    except ValueError:
+        return False
+
+
+def _typed(value: str | None, arrow_type: pa.DataType) -> int | datetime.date | str | None:
+    if value is None:
+        return None
+    if pa.types.is_int64(arrow_type):
+        return int(value)
+    return datetime.date.fromisoformat(value) if pa.types.is_date(arrow_type) else value
