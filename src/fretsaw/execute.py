@@ -77,10 +77,9 @@ def run(blocks: Iterable[BlockWork]) -> Iterator[pa.Table]:
             arrays = [array for task in tasks for array in task.result()]
             under_way.popleft()
             ahead -= piece.decoded_bytes
-            table = piece.table(arrays)
-            del arrays, tasks, piece  # not to keep them while the next piece is decoded
-            yield table
-            del table
+            tables = [piece.table(arrays)]
+            del arrays, tasks, piece  # nothing stays alive here while the next piece is decoded
+            yield tables.pop()
     finally:
         threads.abandon(task for _, tasks in under_way for task in tasks)
 

@@ -12,7 +12,7 @@ import numpy as np
 from fretsaw.layout import Block, BlockPredicate, Int64s, PageIndex
 from fretsaw.selection import RowSelection
 
-PIECE_BYTES = 32 << 20
+PIECE_BYTES = 16 << 20
 """How large a piece may become once it is decoded, roughly."""
 
 
@@ -92,12 +92,12 @@ class Query:
         if isinstance(self.rows, RowSelection):
             if self.rows.row_count > total:
                 raise ValueError(
-                    f"the selection is over {self.rows.row_count:,} rows, the data has {total:,}"
+                    f"the selection is over {self.rows.row_count} rows, the data has {total}"
                 )
         elif self.rows is not None and len(self.rows):
             for number in (int(self.rows[0]), int(self.rows[-1])):
                 if not 0 <= number < total:
-                    raise ValueError(f"row {number:,} is not in the data, which has {total:,} rows")
+                    raise ValueError(f"row {number} is not in the data, which has {total} rows")
 
     def rows_between(self, start: int, end: int) -> RowSelection:
         """What `select_rows` selects of the rows from `start` to `end`, counted from there."""

@@ -54,11 +54,16 @@ class Reading:
 
     def tables(self) -> Iterator[pa.Table]:
         """The result, piece by piece."""
-        _ = self.schema  # what was asked for is checked before anything is read
+        self.check()
         return run(self._blocks())
+
+    def check(self) -> None:
+        """Check what was asked for against the file that settles it; no data is read."""
+        _ = self.schema
 
     def count(self) -> int:
         """How many rows the result has."""
+        self.check()
         return sum(share.selected.selected_count for share in self.shares())
 
     def _blocks(self) -> Iterator[BlockWork]:
@@ -71,6 +76,7 @@ class Reading:
 
     def plan(self) -> Plan:
         """What would be read, and what is left out by what."""
+        self.check()
         blocks: list[BlockPlan] = []
         dropped: dict[str, int] = {}
         opened, rows, size = 0, 0, 0

@@ -5,6 +5,7 @@ for. Each result opens the file, resolves the query against it, and runs it.
 """
 
 import operator
+from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import TracebackType
@@ -274,12 +275,13 @@ class Scan:
             raise ValueError("a scan with skip(), head() or tail() cannot be split: split it first")
         if target_bytes < 1:
             raise ValueError(f"target_bytes must be at least 1, not {target_bytes}")
-        listing = self._listing()
+        listing, reading = self._listing(), self._reading()
+        reading.check()
         return [
             replace(
                 self, _sources=listing.only(share.file.entry, share.first_row), _opened=None
             ).filter(byte_range(start, end))
-            for share in self._reading().shares()
+            for share in reading.shares()
             for start, end in _byte_ranges(
                 [part.block for part in share.selected.kept], target_bytes
             )
@@ -301,8 +303,12 @@ class Scan:
         return Reading(self._listing(), self._options, self._query, missing_is_null, opened)
 
     def _batches(self, batch_size: int) -> Iterator[pa.RecordBatch]:
-        for table in self._reading().tables():
-            yield from table.to_batches(max_chunksize=batch_size)
+        tables = self._reading().tables()
+        while (table := next(tables, None)) is not None:
+            batches = deque(table.to_batches(max_chunksize=batch_size))
+            del table  # neither it nor a batch stays alive while the next ones are decoded
+            while batches:
+                yield batches.popleft()
 
     def _with(self, **changes: Any) -> "Scan":
         return replace(self, _query=replace(self._query, **changes))

@@ -72,9 +72,10 @@ class _Invalid(ValueError):
 
 
 def _checked(name: str, size: int, decoded: Any) -> Footer:
-    elements = decoded.schema or []
+    if decoded.schema is None or decoded.row_groups is None or decoded.num_rows is None:
+        raise _Invalid("the schema, the row groups or their rows are missing")
+    elements, row_groups = decoded.schema, decoded.row_groups
     fields, leaves = _fields(elements)
-    row_groups = decoded.row_groups or []
     first_row = 0
     blocks = []
     for ordinal, group in enumerate(row_groups):
@@ -94,7 +95,7 @@ def _checked(name: str, size: int, decoded: Any) -> Footer:
 def _fields(elements: list[Any]) -> tuple[list[FieldSpan], int]:
     """The spans of the top-level fields, and how many leaves there are."""
     if not elements:
-        raise _Invalid("there is no schema")
+        raise _Invalid("the schema is empty")
     fields = []
     position, leaf = 1, 0
     for _ in range(elements[0].num_children or 0):
@@ -118,12 +119,14 @@ def _fields(elements: list[Any]) -> tuple[list[FieldSpan], int]:
 
 
 def _block(ordinal: int, first_row: int, group: Any, leaves: int, size: int) -> Block:
-    columns = group.columns or []
-    if len(columns) != leaves:
-        raise _Invalid(f"row group {ordinal} has {len(columns)} columns, the schema {leaves}")
+    columns = group.columns
+    if columns is None or len(columns) != leaves:
+        raise _Invalid(f"row group {ordinal} does not have the {leaves} columns of the schema")
     num_rows = group.num_rows
     if num_rows is None or num_rows < 0 or first_row + num_rows >= 1 << 63:
         raise _Invalid(f"row group {ordinal} claims {num_rows} rows")
+    if not num_rows and any(c.meta_data and c.meta_data.num_values for c in columns):
+        raise _Invalid(f"row group {ordinal} claims no rows, but has values")
     compressed = group.total_compressed_size
     if compressed is None:
         sizes = [c.meta_data.total_compressed_size or 0 for c in columns if c.meta_data]

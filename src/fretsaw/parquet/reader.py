@@ -153,17 +153,25 @@ class ParquetReader:
         column = stored.meta_data
         start = chunk_start(column)
         end = start + (column.total_compressed_size or 0)
-        if not 0 <= start <= end <= self._size or (column.num_values or 0) < 0:
+        values = column.num_values
+        if not 0 <= start < end <= self._size or values is None or values < 0:
             raise FileFormatError(
-                f"{self._name}: {place} claims {column.num_values} values in the bytes {start} to "
-                f"{end} of a file of {self._size}; it is truncated or corrupt"
+                f"{self._name}: {place} claims {values} values in the bytes {start} to {end} of a "
+                f"file of {self._size}; it is truncated or corrupt, write or copy it again"
+            )
+        if column.type is None or column.codec is None:
+            raise FileFormatError(f"{self._name}: {place} has no type or codec; it is corrupt")
+        if values != block.num_rows and not leaf.is_repeated:
+            raise FileFormatError(
+                f"{self._name}: {place} claims {values} values for {block.num_rows} rows; "
+                f"it is corrupt, write or copy it again"
             )
         return Chunk(
             leaf=leaf,
             chain=self._chains[leaf.leaf_index],
             physical_type=column.type,
             block=block.ordinal,
-            num_values=column.num_values or 0,
+            num_values=values,
             codec=column.codec,
             start=start,
             end=min(end + self._slack, self._size),
