@@ -5,7 +5,7 @@ INSTALLED := $(VENV)/.installed
 WORK ?=
 QUICK ?=
 
-.PHONY: demo test test-fast check bench clean
+.PHONY: demo test test-fast java check bench clean
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -24,11 +24,21 @@ $(VENV)/.bench: $(INSTALLED)
 demo: $(INSTALLED)  ## the main job, end to end, on sample data that it makes
 	$(BIN)/python examples/demo.py
 
-test: $(INSTALLED)  ## all the tests
-	$(BIN)/python -m pytest -n auto
+test: $(INSTALLED) java  ## all the tests
+	$(BIN)/python -m pytest -n auto -m 'not spark'
+	$(BIN)/python -m pytest -m spark tests
 
-test-fast: $(INSTALLED)  ## the tests without the slow ones
-	$(BIN)/python -m pytest -n auto -m 'not slow'
+test-fast: $(INSTALLED)  ## the tests without the slow ones and without Spark
+	$(BIN)/python -m pytest -n auto -m 'not slow and not spark'
+
+java:  # Spark writes some of the files that are read in the tests
+	@if command -v java > /dev/null; then :; \
+	elif [ "$$(id -u)" = 0 ] && command -v apt-get > /dev/null; then \
+		apt-get -qq update && apt-get -qq install -y openjdk-17-jre-headless; \
+	else \
+		echo "No Java: the tests that need Spark are skipped. To have them, run:"; \
+		echo "  sudo apt-get install openjdk-17-jre-headless"; \
+	fi
 
 check: $(INSTALLED)  ## lint, types, import boundaries, docs
 	$(BIN)/ruff check .

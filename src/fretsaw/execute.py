@@ -60,25 +60,26 @@ class _Piece:
 
 def run(blocks: Iterable[BlockWork]) -> Iterator[pa.Table]:
     """Decode the selected rows of the blocks, in order."""
-    under_way: deque[tuple[_Piece, list[threads.Task[list[pa.ChunkedArray]]]]] = deque()
-    ahead = 0.0
     pieces = _pieces(blocks)
-    try:
-        while True:
-            while ahead < AHEAD_BYTES and len(under_way) < MOST_AHEAD:
-                piece = next(pieces, None)
-                if piece is None:
-                    break
-                under_way.append((piece, _start(piece)))
-                ahead += piece.decoded_bytes
-            if not under_way:
+    under_way: deque[tuple[_Piece, list[threads.Task[list[pa.ChunkedArray]]]]] = deque()
+
+    def begin_more() -> None:
+        ahead = sum(piece.decoded_bytes for piece, _ in under_way)
+        while ahead < AHEAD_BYTES and len(under_way) < MOST_AHEAD:
+            piece = next(pieces, None)
+            if piece is None:
                 return
+            under_way.append((piece, _start(piece)))
+            ahead += piece.decoded_bytes
+
+    try:
+        begin_more()
+        while under_way:
             piece, tasks = under_way[0]
-            arrays = [array for task in tasks for array in task.result()]
+            tables = [piece.table([array for task in tasks for array in task.result()])]
             under_way.popleft()
-            ahead -= piece.decoded_bytes
-            tables = [piece.table(arrays)]
-            del arrays, tasks, piece  # nothing stays alive here while the next piece is decoded
+            del piece, tasks  # nothing stays alive here while the next pieces are decoded
+            begin_more()
             yield tables.pop()
     finally:
         threads.abandon(task for _, tasks in under_way for task in tasks)

@@ -227,9 +227,9 @@ def _grouped(
     """The columns by the top-level field that they lie in, at the place of the first of each."""
     groups: dict[str, list[Column]] = {}
     for column in columns:
-        known = [*partitions, *(name for name in names if name not in partitions)]
-        position, _ = _top_level(known, column, file)
-        groups.setdefault(known[position], []).append(column)
+        folder = column if isinstance(column, str) else ".".join(column)
+        top = folder if folder in partitions else names[_top_level(names, column, file)[0]]
+        groups.setdefault(top, []).append(column)
     return groups
 
 
@@ -257,14 +257,13 @@ def _top_level(names: Sequence[str], column: Column, file: str) -> tuple[int, Co
     A name that contains dots is matched whole first.
     """
     for name, below in _divisions(column):
-        found = [position for position, known in enumerate(names) if known == name]
-        if len(found) > 1:
+        count = names.count(name)
+        if count > 1:
             raise ColumnNotFoundError(
-                f"{file}: {len(found)} columns are named {name!r}; "
-                f"leave out select() to read them all"
+                f"{file}: {count} columns are named {name!r}; leave out select() to read them all"
             )
-        if found:
-            return found[0], below
+        if count:
+            return names.index(name), below
     raise ColumnNotFoundError.among(_spelled(column), names, file)
 
 

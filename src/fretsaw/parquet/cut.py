@@ -24,6 +24,7 @@ from fretsaw.schema import SchemaNode
 from fretsaw.selection import RowSelection
 
 ARROW_SCHEMA = b"ARROW:schema"
+_FEW = 8  # one wanted row in this many is few
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +52,8 @@ class Segment:
     """Rows to decode; Arrow stops behind them."""
     is_exact: bool
     """Whether there must be no row behind them."""
+    keeps_dictionary: bool = False
+    """Whether strings stay dictionary-encoded until the few that are wanted are picked."""
 
     @property
     def size(self) -> int:
@@ -132,9 +135,22 @@ def cut(chunk: Chunk, pages: PageIndex, rows: RowSelection) -> Steps[ParquetPart
             for buffer, num_values, num_rows in runs
         ]
     else:
-        joined = [*dictionary, *buffers]
-        segments = [Segment(chunk, joined, int(values.sum()), int(ends[-1]), is_exact=False)]
+        few = rows.selected_count * _FEW < row_counts.sum()
+        joined = Segment(
+            chunk,
+            [*dictionary, *buffers],
+            int(values.sum()),
+            int(ends[-1]),
+            is_exact=False,
+            keeps_dictionary=few and _is_text(chunk) and all(p.uses_dictionary for p in found),
+        )
+        segments = [joined]
     return ParquetPart(chunk, segments, starts, ends, pages=len(keep), fallback=None)
+
+
+def _is_text(chunk: Chunk) -> bool:
+    arrow_type = chunk.chain.arrow_type
+    return arrow_type in (pa.string(), pa.binary())
 
 
 def _whole(chunk: Chunk, pages: PageIndex, rows: RowSelection) -> Steps[ParquetPart]:
@@ -191,7 +207,9 @@ def decode(
     for part in parts:
         chunks = [chunk for segment in part.segments for chunk in columns[segment].chunks]
         column = pa.chunked_array(chunks, columns[part.segments[0]].type)
-        arrays.append(pick(column, part.starts, part.ends))
+        picked = pick(column, part.starts, part.ends)
+        expand = part.segments[0].keeps_dictionary
+        arrays.append(picked.cast(part.chunk.chain.arrow_type) if expand else picked)
     return arrays
 
 
@@ -199,7 +217,8 @@ def _decode_together(
     segments: Sequence[Segment], created_by: str | None, options: ReadOptions
 ) -> list[pa.ChunkedArray]:
     body, footer = small_file(segments, created_by)
-    file = open_small(body, footer, options)
+    dictionaries = [str(name) for name, s in enumerate(segments) if s.keeps_dictionary]
+    file = open_small(body, footer, options, dictionaries)
     columns = [_read_column(file, name, segment) for name, segment in enumerate(segments)]
     if options.int96 == "ns" and any(s.chunk.physical_type == metadata.INT96 for s in segments):
         exact = open_small(body, footer, replace(options, int96="us"))
@@ -214,7 +233,7 @@ def _read_column(file: pq.ParquetFile, name: int, segment: Segment) -> pa.Chunke
     if len(column) < segment.rows or (segment.is_exact and len(column) > segment.rows):
         raise CorruptPage(f"{len(column)} rows decoded where there should be {segment.rows}")
     # Damaged pages can decode into dictionary indices that point outside of the dictionary.
-    column.validate(full=pa.types.is_dictionary(segment.chunk.leaf.arrow_type))
+    column.validate(full=pa.types.is_dictionary(column.type))
     return column
 
 
@@ -298,11 +317,17 @@ def schema_footer(fields: Sequence[Sequence[Any]], arrow_schema: pa.Schema | Non
     )
 
 
-def open_small(body: pa.Buffer, footer: pq.FileMetaData, options: ReadOptions) -> pq.ParquetFile:
-    """The small file, opened by pyarrow."""
+def open_small(
+    body: pa.Buffer,
+    footer: pq.FileMetaData,
+    options: ReadOptions,
+    dictionaries: Sequence[str] = (),
+) -> pq.ParquetFile:
+    """The small file, opened by pyarrow; some columns stay dictionary-encoded."""
     return pq.ParquetFile(
         pa.BufferReader(body),
         metadata=footer,
+        read_dictionary=list(dictionaries) or None,
         pre_buffer=False,
         page_checksum_verification=options.verify,
         coerce_int96_timestamp_unit=options.int96,

@@ -6,7 +6,7 @@ fits into the file.
 """
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
@@ -18,8 +18,7 @@ from fretsaw.parquet import metadata
 _TRAILER = 8  # the footer's length in four bytes, then the magic
 
 
-@dataclass(frozen=True, slots=True)
-class FieldSpan:
+class FieldSpan(NamedTuple):
     """The schema elements of a top-level field, from `element` to `end`, and its first leaf."""
 
     element: int
@@ -96,6 +95,8 @@ def _fields(elements: list[Any]) -> tuple[list[FieldSpan], int]:
     """The spans of the top-level fields, and how many leaves there are."""
     if not elements:
         raise _Invalid("the schema is empty")
+    if not any(element.num_children for element in elements[1:]):  # there may be thousands
+        return _flat_fields(elements)
     fields = []
     position, leaf = 1, 0
     for _ in range(elements[0].num_children or 0):
@@ -116,6 +117,15 @@ def _fields(elements: list[Any]) -> tuple[list[FieldSpan], int]:
     if position != len(elements):
         raise _Invalid("the schema has more elements than its groups claim")
     return fields, leaf
+
+
+def _flat_fields(elements: list[Any]) -> tuple[list[FieldSpan], int]:
+    count = len(elements) - 1
+    if count != (elements[0].num_children or 0):
+        raise _Invalid("the schema has another number of elements than its root claims")
+    if any(element.name is None or element.type is None for element in elements[1:]):
+        raise _Invalid("a schema element has no name or no type")
+    return [FieldSpan(leaf + 1, leaf + 2, leaf) for leaf in range(count)], count
 
 
 def _block(ordinal: int, first_row: int, group: Any, leaves: int, size: int) -> Block:

@@ -89,8 +89,8 @@ class ParquetReader:
             return
         spans = [self._footer.fields[position] for position in positions]
         elements = [self._footer.elements[span.element : span.end] for span in spans]
-        hints = self._arrow_hints
-        hint = None if hints is None else pa.schema([hints[position] for position in positions])
+        known = self._arrow_schema
+        hint = None if known is None else pa.schema([known.field(place) for place in positions])
         file_bytes = metadata.file_bytes(schema_footer(elements, hint))
         with self._translated("its schema"):
             small = pq.read_metadata(pa.BufferReader(file_bytes))
@@ -184,14 +184,14 @@ class ParquetReader:
         return max(encoded, _DECODED_WIDTH.get(leaf.physical_type or "", 16))
 
     @cached_property
-    def _arrow_hints(self) -> list[pa.Field] | None:
-        """The fields of the Arrow schema that the writer left in the file, if it fits the file."""
+    def _arrow_schema(self) -> pa.Schema | None:
+        """The Arrow schema that the writer left in the file, if it fits the file."""
         encoded = self.metadata.get(ARROW_SCHEMA)
         if encoded is None:
             return None
         with self._translated("its ARROW:schema"):
             schema = pa.ipc.read_schema(pa.py_buffer(base64.b64decode(encoded)))
-        return list(schema) if len(schema) == len(self._footer.fields) else None
+        return schema if len(schema) == len(self._footer.fields) else None
 
     @contextmanager
     def _translated(self, what: str) -> Iterator[None]:
