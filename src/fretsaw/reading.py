@@ -4,7 +4,8 @@ Windows and selections count over all files of the scan, so a file's share of th
 files before it (for `tail`, on those behind it). A reading is used once and then forgotten.
 """
 
-from collections.abc import Iterator, Sequence
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -16,7 +17,7 @@ from fretsaw.files import OpenFile, open_in_order
 from fretsaw.formats import ReadOptions
 from fretsaw.plan import Amount, BlockPlan, FileRows, Plan, Query, block_plan, file_rows
 from fretsaw.projection import Column, Projection, Target, project, target_of, union
-from fretsaw.sources import Entry, Listing, nothing_in
+from fretsaw.sources import Listing, nothing_in
 from fretsaw.storage import source_name
 
 
@@ -135,7 +136,7 @@ class Reading:
         """For each file, the columns that no file before it has."""
         missing = list(columns or [])
         error: ColumnNotFoundError | None = None
-        for file in self._files(self._listing.entries):
+        for file in self._files():
             if columns is None:
                 yield file, None
                 continue
@@ -155,25 +156,28 @@ class Reading:
 
     # Files --------------------------------------------------------------------------------------
 
-    def _files(self, entries: Sequence[Entry]) -> Iterator[OpenFile]:
-        """Files opened in order; there is at least one to read."""
-        if self._opened is not None:
-            yield self._opened
-            return
-        files = open_in_order(entries, self._options)
-        first = next(files, None)
-        if first is None:
+    def _files(self, backward: bool = False) -> Iterator[OpenFile]:
+        """The files, opened in order as they are asked for; there is at least one to read."""
+        entries, first = self._listing.entries, self._opened
+        if first is not None:
+            entries = entries[entries.index(first.entry) + 1 :]
+            if not backward:
+                yield first
+        count = 0
+        rest = open_in_order(entries[::-1] if backward else entries, self._options)
+        for count, file in enumerate(rest, start=1):
+            yield file
+        if first is not None and backward:
+            yield first
+        if first is None and not count:
             raise nothing_in(self._listing.name)
-        yield first
-        yield from files
 
     @cached_property
     def _first(self) -> OpenFile:
-        """The first file, which settles the columns."""
-        file = next(self._files(self._listing.entries))
-        if len(self._listing.entries) == 1:
-            self._opened = file
-        return file
+        """The first file, which settles the columns; it is not opened again."""
+        if self._opened is None:
+            self._opened = next(self._files())
+        return self._opened
 
     def shares(self) -> Iterator[FileShare]:
         """What is read of each file, in order; files behind a window are not opened."""
@@ -181,55 +185,61 @@ class Reading:
         if window.tail is not None:
             yield from self._tail_shares()
             return
-        files = self._files(self._listing.entries)
+        files = self._files()
         if query.rows is not None:
             files = iter(self._needed_files(files))
-        first_row = 0
+        end = 0
         for file in files:
-            start = first_row if file.entry.first_row is None else file.entry.first_row
+            start = _start(file, end)
             selected, window = file_rows(file.reader.blocks, start, query, window)
             yield FileShare(file, start, selected)
-            first_row = start + file.num_rows
+            end = start + file.num_rows
             if window.is_over:
                 return
 
     def _needed_files(self, files: Iterator[OpenFile]) -> list[OpenFile]:
         """The files up to the last row of `select_rows`, which must be in one of them."""
-        needed, found, total = self._query.rows_needed, [], 0
-        for file in files:
-            start = total if file.entry.first_row is None else file.entry.first_row
-            total = start + file.num_rows
+        found, end = [], 0
+        for file in _resting(files):
             found.append(file)
-            file.source.rest()
-            if total >= needed:
+            end = _start(file, end) + file.num_rows
+            if end >= self._query.rows_needed:
                 break
         if not self._listing.is_split:  # a split has some of the rows only
-            self._query.require_rows(total)
+            self._query.require_rows(end)
         return found
 
     def _tail_shares(self) -> list[FileShare]:
         """The files from the end back to where the tail begins."""
         query, window = self._query, self._query.window
-        entries = self._listing.entries
-        if query.rows is not None or query.row_index is not None:
-            # Physical row numbers are counted from the beginning.
-            files = list(self._resting(entries))
-            total = sum(file.num_rows for file in files)
-            query.require_rows(total)
-            backward: Iterator[OpenFile] = reversed(files)
+        backward: Iterable[tuple[OpenFile, int]]
+        if query.rows is None and query.row_index is None:
+            backward = zip(self._files(backward=True), itertools.repeat(0))
         else:
-            total = 0
-            backward = self._resting(entries[::-1])
+            # Physical row numbers are counted from the beginning.
+            files = list(_resting(self._files()))
+            *starts, total = itertools.accumulate((file.num_rows for file in files), initial=0)
+            if not self._listing.is_split:
+                query.require_rows(total)
+            backward = zip(reversed(files), reversed(starts), strict=True)
         shares: list[FileShare] = []
-        for file in backward:
-            total -= file.num_rows
-            selected, window = file_rows(file.reader.blocks, total, query, window)
-            shares.append(FileShare(file, total, selected))
+        for file, before in backward:
+            file.source.rest()
+            start = _start(file, before)
+            selected, window = file_rows(file.reader.blocks, start, query, window)
+            shares.append(FileShare(file, start, selected))
             if window.is_over:
                 break
         return shares[::-1]
 
-    def _resting(self, entries: Sequence[Entry]) -> Iterator[OpenFile]:
-        for file in self._files(entries):
-            file.source.rest()
-            yield file
+
+def _resting(files: Iterable[OpenFile]) -> Iterator[OpenFile]:
+    """Files that hold no descriptor while they wait for their turn."""
+    for file in files:
+        file.source.rest()
+        yield file
+
+
+def _start(file: OpenFile, running: int) -> int:
+    """Where a file begins in the scan: settled for a split, else behind the files before it."""
+    return running if file.entry.first_row is None else file.entry.first_row
