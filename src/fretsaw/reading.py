@@ -163,13 +163,13 @@ class Reading:
             entries = entries[entries.index(first.entry) + 1 :]
             if not backward:
                 yield first
-        count = 0
-        rest = open_in_order(entries[::-1] if backward else entries, self._options)
-        for count, file in enumerate(rest, start=1):
+        is_empty = first is None
+        for file in open_in_order(entries[::-1] if backward else entries, self._options):
+            is_empty = False
             yield file
         if first is not None and backward:
             yield first
-        if first is None and not count:
+        if is_empty:
             raise nothing_in(self._listing.name)
 
     @cached_property
