@@ -13,14 +13,12 @@ import pyarrow as pa
 from fretsaw import formats, threads, trace
 from fretsaw.files import OpenFile
 from fretsaw.layout import Block, PageIndex
-from fretsaw.plan import PIECE_BYTES, BlockRows, divide
+from fretsaw.plan import BlockRows, divide
 from fretsaw.projection import Projection
 from fretsaw.selection import RowSelection
 
 GROUP_BYTES = 256 << 10
 """Leaves are decoded together, as one small file, up to this size."""
-AHEAD_BYTES = 2 * PIECE_BYTES
-"""Pieces are begun ahead of the consumer up to this size."""
 MOST_AHEAD = 16
 """No more pieces than this are begun ahead, however small they are."""
 
@@ -58,14 +56,14 @@ class _Piece:
         return self.work.projection.table(arrays, self.rows, self.work.first_row)
 
 
-def run(blocks: Iterable[BlockWork]) -> Iterator[pa.Table]:
-    """Decode the selected rows of the blocks, in order."""
-    pieces = _pieces(blocks)
+def run(blocks: Iterable[BlockWork], piece_bytes: int) -> Iterator[pa.Table]:
+    """Decode the selected rows of the blocks, in order, about two pieces ahead of the consumer."""
+    pieces = _pieces(blocks, piece_bytes)
     under_way: deque[tuple[_Piece, list[threads.Task[list[pa.ChunkedArray]]]]] = deque()
 
     def begin_more() -> None:
         ahead = sum(piece.decoded_bytes for piece, _ in under_way)
-        while ahead < AHEAD_BYTES and len(under_way) < MOST_AHEAD:
+        while ahead < 2 * piece_bytes and len(under_way) < MOST_AHEAD:
             piece = next(pieces, None)
             if piece is None:
                 return
@@ -85,10 +83,10 @@ def run(blocks: Iterable[BlockWork]) -> Iterator[pa.Table]:
         threads.abandon(task for _, tasks in under_way for task in tasks)
 
 
-def _pieces(blocks: Iterable[BlockWork]) -> Iterator[_Piece]:
+def _pieces(blocks: Iterable[BlockWork], piece_bytes: int) -> Iterator[_Piece]:
     for work in blocks:
-        pages = work.file.pages_of(work.selected, work.projection.leaves)
-        for rows in divide(work.selected.rows, pages):
+        pages = work.file.pages_of(work.selected, work.projection.leaves, piece_bytes)
+        for rows in divide(work.selected.rows, pages, piece_bytes):
             yield _Piece(work, rows, pages)
 
 

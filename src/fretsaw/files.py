@@ -47,11 +47,13 @@ class OpenFile:
         """The chunks of these leaves as one page each: known from the footer."""
         return [self.reader.chunk(block, leaf) for leaf in leaves]
 
-    def pages_of(self, selected: BlockRows, leaves: Sequence[SchemaNode]) -> list[PageIndex]:
+    def pages_of(
+        self, selected: BlockRows, leaves: Sequence[SchemaNode], piece_bytes: int
+    ) -> list[PageIndex]:
         """The pages to plan with: no index is read where all of a block is wanted at once."""
         block, rows = selected.block, selected.rows
         chunks = self.chunks(block, leaves)
-        if fits_whole(rows, chunks):
+        if fits_whole(rows, chunks, piece_bytes):
             return chunks
         until = int(rows.ends[-1])
         steps = [self.reader.page_index(block, leaf, until) for leaf in leaves]

@@ -12,9 +12,6 @@ import numpy as np
 from fretsaw.layout import Block, BlockPredicate, Int64s, PageIndex
 from fretsaw.selection import RowSelection
 
-PIECE_BYTES = 16 << 20
-"""How large a piece may become once it is decoded, roughly."""
-
 
 @dataclass(frozen=True, slots=True)
 class Window:
@@ -179,15 +176,15 @@ def _overlapping(blocks: Sequence[Block], rows: RowSelection) -> list[Block]:
     return [block for block, keep in zip(blocks, hit.tolist(), strict=True) if keep]
 
 
-def fits_whole(rows: RowSelection, chunks: Sequence[PageIndex]) -> bool:
+def fits_whole(rows: RowSelection, chunks: Sequence[PageIndex], piece_bytes: int) -> bool:
     """Whether all rows of a block are wanted and fit into one piece: then no index is needed."""
     if rows.skipped_count:
         return False
-    return sum(chunk.width for chunk in chunks) * rows.row_count <= 2 * PIECE_BYTES
+    return sum(chunk.width for chunk in chunks) * rows.row_count <= 2 * piece_bytes
 
 
-def divide(rows: RowSelection, pages: Sequence[PageIndex]) -> list[RowSelection]:
-    """Divide the rows of a block into pieces that fit into memory.
+def divide(rows: RowSelection, pages: Sequence[PageIndex], piece_bytes: int) -> list[RowSelection]:
+    """Divide the rows of a block into pieces of about so many bytes once they are decoded.
 
     The cuts are made where they cost least: a page on both sides of a cut is decoded twice.
     """
@@ -195,10 +192,10 @@ def divide(rows: RowSelection, pages: Sequence[PageIndex]) -> list[RowSelection]
     density = rows.selected_count / (end - begin)
     widths = [index.width for index in pages]
     widest = max([sum(widths) * density, *widths], default=0)
-    target = max(1, int(PIECE_BYTES / widest)) if widest else end - begin
+    target = max(1, int(piece_bytes / widest)) if widest else end - begin
     if end - begin <= 2 * target:
         return [rows]
-    cuts, costs = _cheap_cuts(pages, begin, end)
+    cuts, costs = _cheap_cuts(pages, begin, end, most=piece_bytes / 4)
     pieces = []
     while end - begin > 2 * target:
         far_enough = int(np.searchsorted(cuts, begin + target // 2, "right"))
@@ -216,8 +213,10 @@ def divide(rows: RowSelection, pages: Sequence[PageIndex]) -> list[RowSelection]
     return [piece for piece in pieces if piece.selects_any()]
 
 
-def _cheap_cuts(pages: Sequence[PageIndex], begin: int, end: int) -> tuple[Int64s, Int64s]:
-    """Rows where a cut costs little, and how many bytes would be decoded twice there."""
+def _cheap_cuts(
+    pages: Sequence[PageIndex], begin: int, end: int, most: float
+) -> tuple[Int64s, Int64s]:
+    """Rows where a cut costs no more than `most`, and how many bytes are decoded twice there."""
     rows = np.unique(np.concatenate([index.boundaries for index in pages]))
     rows = rows[(rows > begin) & (rows < end)]
     costs = np.zeros(len(rows))
@@ -225,7 +224,7 @@ def _cheap_cuts(pages: Sequence[PageIndex], begin: int, end: int) -> tuple[Int64
         page = np.searchsorted(index.boundaries, rows, "right") - 1
         inside = index.boundaries[page] != rows
         costs += inside * np.diff(index.boundaries, append=0)[page] * index.width
-    cheap = costs <= PIECE_BYTES / 4
+    cheap = costs <= most
     return rows[cheap], costs[cheap].astype(np.int64)
 
 

@@ -53,10 +53,10 @@ class Reading:
         """The Arrow schema of the result."""
         return self._projection(self._first).schema
 
-    def tables(self) -> Iterator[pa.Table]:
-        """The result, piece by piece."""
+    def tables(self, piece_bytes: int) -> Iterator[pa.Table]:
+        """The result, in pieces of about so many bytes."""
         self.check()
-        return run(self._blocks())
+        return run(self._blocks(), piece_bytes)
 
     def check(self) -> None:
         """Check what was asked for against the file that settles it; no data is read."""
@@ -75,7 +75,7 @@ class Reading:
                     first_row = share.first_row + selected.block.first_row
                     yield BlockWork(share.file, selected, projection, first_row)
 
-    def plan(self) -> Plan:
+    def plan(self, piece_bytes: int) -> Plan:
         """What would be read, and what is left out by what."""
         self.check()
         blocks: list[BlockPlan] = []
@@ -85,7 +85,7 @@ class Reading:
             file = share.file
             leaves = self._projection(file).leaves
             for selected in share.selected.kept:
-                pages = file.pages_of(selected, leaves)
+                pages = file.pages_of(selected, leaves, piece_bytes)
                 blocks.append(block_plan(file.name, selected, pages))
             for source, count in share.selected.dropped.items():
                 dropped[source] = dropped.get(source, 0) + count

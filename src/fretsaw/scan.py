@@ -34,6 +34,10 @@ if TYPE_CHECKING:
 Rows: TypeAlias = RowSelection | Sequence[int] | npt.NDArray[Any] | pa.Array | pa.ChunkedArray
 
 BATCH_ROWS = 128 << 10
+STREAM_PIECE = 16 << 20
+"""Bytes that are decoded in one go, roughly, where memory is to be bounded."""
+WHOLE_PIECE = 256 << 20
+"""The same where everything is kept in memory anyway."""
 
 
 def open(path: Origin) -> "DataFile":
@@ -231,7 +235,7 @@ class Scan:
     def to_arrow(self) -> pa.Table:
         """The whole result as an Arrow table."""
         reading = self._reading()
-        return concat(list(reading.tables()), reading.schema)
+        return concat(list(reading.tables(WHOLE_PIECE)), reading.schema)
 
     def to_pandas(self) -> "pd.DataFrame":
         """The whole result as a pandas data frame."""
@@ -263,7 +267,7 @@ class Scan:
 
     def plan(self) -> Plan:
         """What would be read, and what is left out by what."""
-        return self._reading().plan()
+        return self._reading().plan(WHOLE_PIECE)
 
     def explain(self) -> str:
         """The plan as text."""
@@ -303,7 +307,7 @@ class Scan:
         return Reading(self._listing(), self._options, self._query, missing_is_null, opened)
 
     def _batches(self, batch_size: int) -> Iterator[pa.RecordBatch]:
-        tables = self._reading().tables()
+        tables = self._reading().tables(STREAM_PIECE)
         while (table := next(tables, None)) is not None:
             batches = deque(table.to_batches(max_chunksize=batch_size))
             del table  # neither it nor a batch stays alive while the next ones are decoded
@@ -353,15 +357,19 @@ def _row_numbers(rows: Sequence[int] | npt.NDArray[Any] | pa.Array | pa.ChunkedA
 
 
 def _byte_ranges(blocks: Sequence[Block], target: int) -> Iterator[tuple[int, int]]:
-    """Byte ranges around the midpoints of neighbouring blocks, about `target` bytes of them."""
+    """Adjoining byte ranges that divide the blocks, about `target` bytes of them in each."""
     ordered = sorted(blocks, key=lambda block: block.midpoint)
     start, size = 0, 0
     for position, block in enumerate(ordered):
+        if size == 0:
+            start = max(start, min(block.offset, block.midpoint))
         size += block.compressed_size
-        following = ordered[position + 1] if position + 1 < len(ordered) else None
+        if position + 1 == len(ordered):
+            yield start, max(block.midpoint + 1, block.offset + block.compressed_size)
+            return
+        following = ordered[position + 1]
         # A cut is nearer to the target here than behind the next block, and divides the two.
-        if following is None or (
-            size + following.compressed_size // 2 > target and following.midpoint > block.midpoint
-        ):
-            yield ordered[start].midpoint, block.midpoint + 1
-            start, size = position + 1, 0
+        if size + following.compressed_size // 2 > target and following.midpoint > block.midpoint:
+            end = following.offset if following.offset > block.midpoint else following.midpoint
+            yield start, end
+            start, size = end, 0
