@@ -20,9 +20,9 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.pages import assert_same, random_array, row_groups
 
 import fretsaw as fs
+from tests.pages import assert_same, random_array, row_groups
 
 ROWS = 700
 

@@ -12,9 +12,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from tests.pages import Chunk, RowGroup, Span, boundaries, footer_span, row_groups
 
 import fretsaw as fs
+from tests.pages import Chunk, RowGroup, Span, boundaries, footer_span, row_groups
 
 ROWS = 1_000
 COLUMNS = ("n", "same", "text", "noise", "wide")
@@ -287,20 +287,31 @@ def test_whole_file_is_read_and_decoded_once() -> None:
     assert trace.rows_decoded == ROWS * len(COLUMNS)
 
 
-def test_without_offset_index_a_window_says_why_it_reads_more(tmp_path: Path) -> None:
+def test_fallbacks_say_where_a_window_reads_more_and_why(tmp_path: Path) -> None:
     path = tmp_path / "data.parquet"
-    path.write_bytes(small_file(write_page_index=False))
+    columns = {"n": range(ROWS), "tags": [[i] * (i % 3) for i in range(ROWS)]}
+    path.write_bytes(written(pa.table(columns), 300, write_page_index=False))
     with fs.trace() as trace:
-        fs.scan(path).select("n", "wide").skip(250).head(400).to_arrow()
-    # Row group 1 is read whole, the others are not.
+        fs.scan(path).skip(250).head(400).to_arrow()
+    # Row group 1 is read whole, the others are not; the pages of `n` say their rows themselves.
     found = {(fallback.path, fallback.column, fallback.block) for fallback in trace.fallbacks}
-    assert found == {(str(path), name, block) for name in ("n", "wide") for block in (0, 2)}
+    assert found == {(str(path), "tags.element", block) for block in (0, 2)}
     assert all("offset index" in fallback.reason for fallback in trace.fallbacks)
     with fs.trace() as trace:
         fs.scan(path).to_arrow()
         fs.scan(path).filter(fs.blocks(1, 2)).to_arrow()
         fs.scan(path).skip(5).count()
     assert trace.fallbacks == []
+
+
+def test_flat_columns_without_offset_index_need_no_fallback() -> None:
+    data = small_file(write_page_index=False)
+    touched = row_groups(data)[:3]
+    with traced(data) as (scan, trace):
+        scan.skip(250).head(400).to_arrow()
+    chunks = chunks_of(touched, *COLUMNS)
+    assert trace.fallbacks == []
+    assert trace.pages_decoded == sum(len(chunk.pages_with(250, 650)) for chunk in chunks)
 
 
 def test_open_file_reads_its_footer_once() -> None:

@@ -5,7 +5,7 @@ many footers are on their way at once and files that nobody gets to stay closed.
 """
 
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -67,18 +67,20 @@ def open_file(entry: Entry, options: ReadOptions) -> OpenFile:
     return OpenFile(source, formats.run(steps, partial(storage.fetch, source)), entry)
 
 
-def open_in_order(entries: Sequence[Entry], options: ReadOptions) -> Iterator[OpenFile]:
-    """Open files one after the other; what is no file to read in a directory is passed over."""
+def open_in_order(
+    entries: Sequence[Entry], options: ReadOptions, likely: Callable[[], int]
+) -> Iterator[OpenFile]:
+    """Open files one after the other; what is no file to read in a directory is passed over.
+
+    `likely` says how many files will surely be asked for behind the current one.
+    """
     waiting = iter(entries)
-    if len(entries) == 1:
-        yield open_file(entries[0], options)
-        return
     ahead: deque[threads.Task[OpenFile | None]] = deque()
     opened = 0
     try:
         while True:
-            # The more files were asked for, the more will be.
-            while len(ahead) <= min(opened, _MOST_AHEAD):
+            # The more files were asked for, the more are opened ahead.
+            while len(ahead) <= min(opened, likely(), _MOST_AHEAD):
                 entry = next(waiting, None)
                 if entry is None:
                     break
@@ -89,6 +91,7 @@ def open_in_order(entries: Sequence[Entry], options: ReadOptions) -> Iterator[Op
             opened += 1
             if file is not None:
                 yield file
+            del file  # it is closed with the last piece of work that reads it
     finally:
         threads.abandon(ahead)
 
@@ -97,6 +100,6 @@ def _open_if_readable(entry: Entry, options: ReadOptions) -> OpenFile | None:
     try:
         return open_file(entry, options)
     except formats.UnknownFormatError:
-        if entry.is_sure:
+        if entry.found_in is None:
             raise
         return None

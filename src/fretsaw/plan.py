@@ -5,7 +5,7 @@ block into pieces that fit into memory, and `Plan` says what is kept and what is
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -28,6 +28,13 @@ class Window:
     def is_over(self) -> bool:
         """Whether no row can follow."""
         return self.head == 0 or self.tail == 0
+
+    @property
+    def rows_needed(self) -> int | None:
+        """How many rows of the result set the window still needs; None: all that there are."""
+        if self.tail is not None:
+            return self.tail
+        return None if self.head is None else (self.skip or 0) + self.head
 
     def apply(self, rows: RowSelection) -> tuple[RowSelection, "Window"]:
         """The selected rows inside the window, and the window for the rows that follow.
@@ -74,6 +81,11 @@ class Query:
         if self.window:
             parts.append(str(self.window))
         return "".join(f", {part}" for part in parts)
+
+    @property
+    def selects_all(self) -> bool:
+        """Whether only the window chooses among rows."""
+        return self.rows is None and self.block_predicate is None
 
     @property
     def rows_needed(self) -> int:
@@ -137,6 +149,9 @@ def file_rows(
     Gives the window that is left for the files that follow, too.
     """
     total = sum(block.num_rows for block in blocks)
+    skip = (window.skip or 0) - total
+    if query.selects_all and skip >= 0 < total:  # there may be thousands of such files
+        return FileRows((), {"window": len(blocks)}), replace(window, skip=skip)
     dropped: dict[str, int] = {}
     kept = [block for block in blocks if block.num_rows]
     _note(dropped, "empty", len(blocks), len(kept))

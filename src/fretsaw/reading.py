@@ -5,9 +5,11 @@ files before it (for `tail`, on those behind it). A reading is used once and the
 """
 
 import itertools
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TypeVar
 
 import pyarrow as pa
 
@@ -19,6 +21,8 @@ from fretsaw.plan import Amount, BlockPlan, FileRows, Plan, Query, block_plan, f
 from fretsaw.projection import Column, Projection, Target, project, target_of, union
 from fretsaw.sources import Listing, nothing_in
 from fretsaw.storage import source_name
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -47,6 +51,8 @@ class Reading:
         self._query = query
         self._missing_is_null = missing_is_null
         self._opened = opened
+        self._most_rows = 0
+        self._likely_files = 0
 
     @cached_property
     def schema(self) -> pa.Schema:
@@ -157,20 +163,28 @@ class Reading:
     # Files --------------------------------------------------------------------------------------
 
     def _files(self, backward: bool = False) -> Iterator[OpenFile]:
-        """The files, opened in order as they are asked for; there is at least one to read."""
+        """The files, opened in order as they are asked for."""
         entries, first = self._listing.entries, self._opened
+        found: set[str | None] = {None}
         if first is not None:
+            found.add(first.entry.found_in)
             entries = entries[entries.index(first.entry) + 1 :]
             if not backward:
                 yield first
-        is_empty = first is None
-        for file in open_in_order(entries[::-1] if backward else entries, self._options):
-            is_empty = False
+        ordered = entries[::-1] if backward else entries
+        for file in open_in_order(ordered, self._options, lambda: self._likely_files):
+            found.add(file.entry.found_in)
             yield file
+        for entry in entries:
+            if entry.found_in not in found:
+                raise nothing_in(str(entry.found_in))
         if first is not None and backward:
             yield first
-        if is_empty:
-            raise nothing_in(self._listing.name)
+
+    def _expect(self, rows: int | None, file: OpenFile) -> None:
+        """So many more rows are needed behind this file; None: all that there are."""
+        self._most_rows = max(self._most_rows, file.num_rows, 1)
+        self._likely_files = sys.maxsize if rows is None else rows // self._most_rows
 
     @cached_property
     def _first(self) -> OpenFile:
@@ -187,57 +201,69 @@ class Reading:
             return
         files = self._files()
         if query.rows is not None:
-            files = iter(self._needed_files(files))
+            files = _drained(self._needed_files(files))
         end = 0
         for file in files:
             start = _start(file, end)
-            selected, window = file_rows(file.reader.blocks, start, query, window)
-            yield FileShare(file, start, selected)
             end = start + file.num_rows
+            selected, window = file_rows(file.reader.blocks, start, query, window)
+            self._expect(window.rows_needed, file)
+            yield FileShare(file, start, selected)
+            del file  # not to keep it open
             if window.is_over:
                 return
 
     def _needed_files(self, files: Iterator[OpenFile]) -> list[OpenFile]:
         """The files up to the last row of `select_rows`, which must be in one of them."""
-        found, end = [], 0
-        for file in _resting(files):
+        needed, found, end = self._query.rows_needed, [], 0
+        for file in files:
+            file.source.rest()
             found.append(file)
             end = _start(file, end) + file.num_rows
-            if end >= self._query.rows_needed:
+            self._expect(needed - end, file)
+            if end >= needed:
                 break
         if not self._listing.is_split:  # a split has some of the rows only
             self._query.require_rows(end)
         return found
 
-    def _tail_shares(self) -> list[FileShare]:
-        """The files from the end back to where the tail begins."""
+    def _tail_shares(self) -> Iterator[FileShare]:
+        """The files from the end back to where the tail begins, in order."""
         query, window = self._query, self._query.window
         backward: Iterable[tuple[OpenFile, int]]
         if query.rows is None and query.row_index is None:
             backward = zip(self._files(backward=True), itertools.repeat(0))
         else:
-            # Physical row numbers are counted from the beginning.
-            files = list(_resting(self._files()))
-            *starts, total = itertools.accumulate((file.num_rows for file in files), initial=0)
-            if not self._listing.is_split:
-                query.require_rows(total)
-            backward = zip(reversed(files), reversed(starts), strict=True)
+            backward = self._placed_backward()
         shares: list[FileShare] = []
         for file, before in backward:
             file.source.rest()
             start = _start(file, before)
             selected, window = file_rows(file.reader.blocks, start, query, window)
+            self._expect(window.rows_needed, file)
             shares.append(FileShare(file, start, selected))
             if window.is_over:
                 break
-        return shares[::-1]
+        return _drained(shares[::-1])
+
+    def _placed_backward(self) -> Iterator[tuple[OpenFile, int]]:
+        """All files from the end on, and where each begins: counted from the beginning."""
+        files = []
+        for file in self._files():
+            file.source.rest()
+            files.append(file)
+            self._expect(None, file)
+        *starts, total = itertools.accumulate((file.num_rows for file in files), initial=0)
+        if not self._listing.is_split:
+            self._query.require_rows(total)
+        return zip(reversed(files), reversed(starts), strict=True)
 
 
-def _resting(files: Iterable[OpenFile]) -> Iterator[OpenFile]:
-    """Files that hold no descriptor while they wait for their turn."""
-    for file in files:
-        file.source.rest()
-        yield file
+def _drained(items: list[T]) -> Iterator[T]:
+    """The items in order, each let go of as it is handed out, so that files can close."""
+    items.reverse()
+    while items:
+        yield items.pop()
 
 
 def _start(file: OpenFile, running: int) -> int:

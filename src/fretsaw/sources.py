@@ -10,7 +10,7 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeAlias
+from typing import TypeAlias, cast
 from urllib.parse import unquote
 
 import pyarrow as pa
@@ -18,10 +18,9 @@ import pyarrow as pa
 from fretsaw.errors import SourceNotFoundError
 from fretsaw.storage import Origin, absolute, source_name
 
-Sources: TypeAlias = Origin | list[Origin] | tuple[Origin, ...]
+Sources: TypeAlias = Origin | Sequence[Origin]
 
 _HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"
-_INTEGER = re.compile(r"[+-]?\d{1,18}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +30,8 @@ class Entry:
     origin: Origin
     partitions: tuple[tuple[str, str | None], ...] = ()
     """Keys and values of the Hive folders that it lies in."""
-    is_sure: bool = True
-    """Whether it must be a file to read; in a directory other files are passed over."""
+    found_in: str | None = None
+    """The directory or glob that it was found in, where other files are passed over."""
     first_row: int | None = None
     """Its first row in the whole scan, where that is settled already."""
 
@@ -63,8 +62,6 @@ class Listing:
 def list_sources(origins: Sequence[Origin]) -> Listing:
     """The files that were named, in the order given; directories and globs sorted."""
     entries = tuple(entry for origin in origins for entry in _entries(origin))
-    if not entries:
-        raise nothing_in(names_of(origins))
     keys = dict.fromkeys(key for entry in entries for key, _ in entry.partitions)
     fields = [
         pa.field(key, _common_type(dict(entry.partitions).get(key) for entry in entries))
@@ -74,16 +71,16 @@ def list_sources(origins: Sequence[Origin]) -> Listing:
 
 
 def nothing_in(name: str) -> SourceNotFoundError:
-    """The error for directories without a file to read."""
+    """The error for a directory or glob without a file to read."""
     return SourceNotFoundError(f"{name}: no Parquet file in it; check the path")
 
 
 def origins_of(sources: Sources) -> tuple[Origin, ...]:
     """What was named, one by one, with paths made absolute."""
-    given = tuple(sources) if isinstance(sources, list | tuple) else (sources,)
+    given = sources if isinstance(sources, list | tuple) else [sources]
     if not given:
         raise SourceNotFoundError("no sources were given: name at least one file")
-    return tuple(absolute(origin) for origin in given)
+    return tuple(absolute(cast(Origin, origin)) for origin in given)
 
 
 def names_of(origins: Sequence[Origin]) -> str:
@@ -91,37 +88,46 @@ def names_of(origins: Sequence[Origin]) -> str:
     return ", ".join(map(source_name, origins[:3])) + (", ..." if len(origins) > 3 else "")
 
 
-def _entries(source: Origin) -> Iterator[Entry]:
-    if not isinstance(source, str):
-        yield Entry(source)
-    elif os.path.isdir(source):
-        yield from _directory(source, source)
-    elif os.path.lexists(source) or not glob.has_magic(source):
-        yield Entry(source)
+def _entries(origin: Origin) -> Iterator[Entry]:
+    """The files that one origin names, in order."""
+    if not isinstance(origin, str):
+        yield Entry(origin)
+        return
+    if os.path.isdir(origin):
+        root, paths = origin, list(_below(origin))
+    elif os.path.lexists(origin) or not glob.has_magic(origin):
+        yield Entry(origin)
+        return
     else:
-        root = os.path.dirname(re.split(r"[*?\[]", source, maxsplit=1)[0])
-        found = sorted(glob.glob(source, recursive=True))
-        matches = [path for path in found if not _is_hidden(path, root)]
-        if not matches:
-            raise SourceNotFoundError(f"{source}: no file matches; check the pattern")
-        for path in matches:
-            if os.path.isdir(path):
-                # A recursive glob names the files of its directories by itself.
-                yield from [] if "**" in source else _directory(path, root)
-            else:
-                yield Entry(path, _partitions(path, root))
+        root = os.path.dirname(re.split(r"[*?\[]", origin, maxsplit=1)[0])
+        paths = list(_matching(origin, root))
+    if not paths:
+        raise nothing_in(origin)
+    for path in paths:
+        yield Entry(path, _partitions(path, root), found_in=origin)
 
 
-def _directory(path: str, root: str) -> Iterator[Entry]:
+def _below(folder: str) -> Iterator[str]:
     """All files below a directory, sorted; hidden ones, by `_` or `.`, are left out."""
-    for name in sorted(os.listdir(path)):
-        inner = os.path.join(path, name)
+    for name in sorted(os.listdir(folder)):
+        path = os.path.join(folder, name)
         if name.startswith(("_", ".")):
             continue
-        if os.path.isdir(inner):
-            yield from _directory(inner, root)
+        if os.path.isdir(path):
+            yield from _below(path)
         else:
-            yield Entry(inner, _partitions(inner, root), is_sure=False)
+            yield path
+
+
+def _matching(pattern: str, root: str) -> Iterator[str]:
+    """All files that match a glob, and those below the directories that do, sorted."""
+    for path in sorted(glob.glob(pattern, recursive=True)):
+        if _is_hidden(path, root):
+            continue
+        if not os.path.isdir(path):
+            yield path
+        elif "**" not in pattern:  # a recursive glob names the files by itself
+            yield from _below(path)
 
 
 def _is_hidden(path: str, root: str) -> bool:
@@ -142,14 +148,21 @@ def _common_type(values: Iterable[str | None]) -> pa.DataType:
     known = [value for value in values if value is not None]
     if not known:
         return pa.string()
-    if all(_INTEGER.fullmatch(value) for value in known):
+    if all(map(_is_int64, known)):
         return pa.int64()
     return pa.date32() if all(map(_is_date, known)) else pa.string()
 
 
+def _is_int64(value: str) -> bool:
+    return bool(re.fullmatch(r"[+-]?[0-9]{1,30}", value)) and -(1 << 63) <= int(value) < 1 << 63
+
+
 def _is_date(value: str) -> bool:
     try:
-        return bool(re.fullmatch(r"\d{4}-\d\d-\d\d", value) and datetime.date.fromisoformat(value))
+        return bool(
+            re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", value)
+            and datetime.date.fromisoformat(value)
+        )
     except ValueError:
         return False
 

@@ -11,10 +11,10 @@ from typing import Any
 import pyarrow as pa
 
 from fretsaw.parquet import metadata
-from fretsaw.parquet.metadata import OPTIONAL, REPEATED, REQUIRED, SchemaElement, make
+from fretsaw.parquet.metadata import OPTIONAL, REPEATED, REQUIRED, SchemaElement
 from fretsaw.schema import SchemaNode
 
-_LIST = make(metadata.LogicalType, LIST=metadata.Empty())
+_LIST = metadata.LogicalType(LIST=metadata.Empty())
 _ONLY_FIELD = "item"
 
 
@@ -30,7 +30,7 @@ class Chain:
     def named(self, name: str) -> list[Any]:
         """The schema elements of a column of this name."""
         first, *rest = self.elements
-        return [make(SchemaElement, **{**vars(first), "name": name}), *rest]
+        return [SchemaElement(**{**vars(first), "name": name}), *rest]
 
     def path(self, name: str) -> list[str]:
         """The path of the leaf in a column of this name."""
@@ -49,7 +49,7 @@ def _below(
     """The chain from a node on, and its Arrow type."""
     if node.is_leaf:
         named = {**vars(element), "name": _ONLY_FIELD, "repetition_type": repetition}
-        return [make(SchemaElement, **named)], node.arrow_type
+        return [SchemaElement(**named)], node.arrow_type
     child = next(child for child in node.children if leaf in child.leaves())
     child_repetition = OPTIONAL if child.nullable else REQUIRED
     if node.is_struct:
@@ -69,8 +69,7 @@ def _below(
 
 
 def _group(repetition: int, logical: Any = None, name: str = _ONLY_FIELD) -> Any:
-    return make(
-        SchemaElement,
+    return SchemaElement(
         name=name,
         repetition_type=repetition,
         num_children=1,

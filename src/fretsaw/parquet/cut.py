@@ -268,8 +268,7 @@ def small_file(
         chunk = segment.chunk
         # The dictionary page comes first, where there is one: Arrow tells it by its header. To
         # name its offset is impossible at 0, which means that there is none.
-        column = metadata.make(
-            metadata.SmallColumn,
+        column = metadata.SmallColumn(
             type=chunk.physical_type,
             encodings=[],
             path_in_schema=chunk.chain.path(str(name)),
@@ -279,7 +278,7 @@ def small_file(
             total_compressed_size=segment.size,
             data_page_offset=position,
         )
-        columns.append(metadata.make(metadata.SmallChunk, file_offset=0, meta_data=column))
+        columns.append(metadata.SmallChunk(file_offset=0, meta_data=column))
         position += segment.size
     chains = [segment.chunk.chain for segment in segments]
     hint = None
@@ -289,9 +288,7 @@ def small_file(
     # Arrow stops at the row group's rows: just behind what is wanted of the longest segment.
     footer.num_rows = max(segment.rows + segment.is_exact for segment in segments)
     footer.row_groups = [
-        metadata.make(
-            metadata.SmallRowGroup, columns=columns, total_byte_size=0, num_rows=footer.num_rows
-        )
+        metadata.SmallRowGroup(columns=columns, total_byte_size=0, num_rows=footer.num_rows)
     ]
     footer.created_by = created_by  # Arrow works around bugs of old writers by their name
     return body, pq.read_metadata(pa.BufferReader(metadata.file_bytes(footer)))
@@ -302,13 +299,12 @@ def schema_footer(fields: Sequence[Sequence[Any]], arrow_schema: pa.Schema | Non
 
     Arrow's own schema comes along, cut to these fields: left whole, Arrow would not apply it.
     """
-    root = metadata.make(metadata.SchemaElement, name="schema", num_children=len(fields))
+    root = metadata.SchemaElement(name="schema", num_children=len(fields))
     key_values = []
     if arrow_schema is not None:
         encoded = base64.b64encode(arrow_schema.serialize())
-        key_values.append(metadata.make(metadata.KeyValue, key=ARROW_SCHEMA, value=encoded))
-    return metadata.make(
-        metadata.SmallFileMetaData,
+        key_values.append(metadata.KeyValue(key=ARROW_SCHEMA, value=encoded))
+    return metadata.SmallFileMetaData(
         version=2,
         schema=[root, *(element for field in fields for element in field)],
         num_rows=0,

@@ -4,6 +4,7 @@ Each structure names only the fields that are used here: unknown ones are skippe
 narrow structure is a fast one. Field numbers and types are those of the format's parquet.thrift.
 """
 
+from types import SimpleNamespace
 from typing import Any, TypeVar
 
 import pyarrow as pa
@@ -68,7 +69,7 @@ def _struct(name: str, /, **fields: tuple[int, Any]) -> Any:
     spec: list[Any] = [None] * (1 + max((number for number, _ in fields.values()), default=-1))
     for field, (number, kind) in fields.items():
         spec[number] = (number, *_spec_of(kind, field), None)
-    return type(name, (), {**dict.fromkeys(fields), "thrift_spec": tuple(spec)})
+    return type(name, (SimpleNamespace,), {**dict.fromkeys(fields), "thrift_spec": tuple(spec)})
 
 
 def _spec_of(kind: Any, field: str) -> tuple[Any, str, Any]:
@@ -249,13 +250,6 @@ class StructReader:
 def decode(kind: type[Struct], data: bytes) -> Struct:
     """The structure at the start of some bytes."""
     return StructReader(data).read(kind)[0]
-
-
-def make(kind: type[Struct], **fields: Any) -> Struct:
-    """A structure with these fields."""
-    value = kind()
-    value.__dict__.update(fields)
-    return value
 
 
 def encode(value: Any) -> bytes:

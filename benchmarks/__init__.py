@@ -1,0 +1,14 @@
+"""Side-by-side benchmarks of fretsaw and its peers; run with `python -m benchmarks`.
+
+In: seeded data (`data`), contestants (`ours`, `peers`), and the registry of `workloads`.
+Out: timings (`measure`), the bytes a reader can not do without (`pages`), and a table with
+its picture (`report`). Importing the package limits every contestant to `THREADS` threads,
+because polars and tokio look at the environment only once, when they start.
+"""
+
+import os
+
+THREADS = 2
+
+os.environ["POLARS_MAX_THREADS"] = str(THREADS)
+os.environ["TOKIO_WORKER_THREADS"] = str(THREADS)

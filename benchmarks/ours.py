@@ -1,0 +1,54 @@
+"""fretsaw as a contestant: every piece of work through the public API alone.
+
+In and out: as `contestant` says. Nothing is kept between two calls, so there is no cache to
+clear. `traced` runs a call and counts its reads, apart from the timed runs.
+"""
+
+from collections.abc import Callable, Sequence
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+import fretsaw as fs
+from benchmarks.contestant import RowNumbers
+
+
+class Fretsaw:
+    """`fs.scan`, and what hangs on it."""
+
+    name = "fretsaw"
+
+    def window(self, path: str, skip: int, count: int) -> pa.Table:
+        return fs.scan(path).skip(skip).head(count).to_arrow()
+
+    def tail(self, path: str, count: int) -> pa.Table:
+        return fs.scan(path).tail(count).to_arrow()
+
+    def take(self, path: str, rows: RowNumbers) -> pa.Table:
+        return fs.scan(path).take(rows)
+
+    def sums(self, path: str, columns: Sequence[str]) -> pa.Table:
+        totals = dict.fromkeys(columns, 0.0)
+        for batch in fs.scan(path).select(*columns).batches():
+            for name in columns:
+                totals[name] += pc.sum(batch[name]).as_py() or 0.0
+        return pa.table({name: [total] for name, total in totals.items()})
+
+    def read(self, path: str, columns: Sequence[str]) -> pa.Table:
+        return fs.scan(path).select(*columns).to_arrow()
+
+    def folder_window(self, folder: str, key: pa.Field, skip: int, count: int) -> pa.Table:
+        return self.window(folder, skip, count)
+
+    def folder_count(self, folder: str, key: pa.Field) -> pa.Table:
+        return pa.table({"count": [fs.scan(folder).count()]})
+
+    def drain(self, path: str) -> int:
+        return sum(batch.num_rows for batch in fs.scan(path).batches())
+
+
+def traced(call: Callable[[], object]) -> tuple[int, int]:
+    """How many reads `call` makes, and how many bytes they fetch."""
+    with fs.trace() as trace:
+        call()
+    return trace.requests, trace.bytes_read

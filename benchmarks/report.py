@@ -1,0 +1,137 @@
+"""What comes out: a table, its picture, and `RESULTS.md`.
+
+In: the results of a run. Out: Markdown that reads as well on a terminal, one row for each
+workload; a picture of the ratios, `results.png`; and, after a full run, both the table and the
+facts about the machine in `RESULTS.md`: cores, memory and versions, nothing that names it.
+"""
+
+import os
+import platform
+from collections.abc import Mapping, Sequence
+from importlib.metadata import version
+from pathlib import Path
+
+from matplotlib.figure import Figure
+
+from benchmarks import THREADS
+from benchmarks.measure import OTHER_ROWS, OURS, Result
+from benchmarks.memory import Memory
+
+FOLDER = Path(__file__).parent
+PACKAGES = ("fretsaw", "pyarrow", "polars", "duckdb", "datafusion", "numpy")
+BYTES_GOAL = 1.1
+MEMORY_GOAL = 300
+AHEAD, BEHIND, GOAL = "#2a9d8f", "#d1495b", "#ffd166"
+
+
+def table(results: Sequence[Result], contestants: Sequence[str]) -> str:
+    """One row for each workload: times in milliseconds, the ratio and the goal."""
+    peers = [name for name in contestants if name != OURS]
+    head = ["workload", f"{OURS} ms", *(f"{name} ms" for name in peers)]
+    head += ["ratio", "goal", "met", "requests", "bytes ratio"]
+    rows = []
+    for result in results:
+        times = [_milliseconds(result, name) for name in [OURS, *peers]]
+        ratio = result.ratio
+        met = "" if ratio is None else "yes" if ratio <= result.goal else "no"
+        reads = result.reads
+        work = [str(reads.requests), f"{reads.ratio:.2f}"] if reads else ["", ""]
+        against = "" if ratio is None else f"{ratio:.2f}"
+        rows.append([result.name, *times, against, f"{result.goal:g}", met, *work])
+    return _markdown(head, rows)
+
+
+def notes(results: Sequence[Result]) -> str:
+    """Why a contestant has no time in the table, a line each."""
+    reasons: dict[tuple[str, str], list[str]] = {}
+    for result in results:
+        for name, reason in result.left_out.items():
+            reasons.setdefault((name, reason), []).append(result.name)
+    return "\n".join(
+        f"- {name} in {', '.join(works)}: {reason}" for (name, reason), works in reasons.items()
+    )
+
+
+def memory_table(memory: Mapping[str, Memory]) -> str:
+    """Peak memory of a streaming scan of all columns; the goal is for fretsaw's absolute peak."""
+    rows = []
+    for name, used in memory.items():
+        above = f"{used.peak - used.imports:.0f}"
+        if name == OURS:
+            met = "yes" if used.peak < MEMORY_GOAL else "no"
+            rows.append([name, above, f"{used.peak:.0f}", str(MEMORY_GOAL), met])
+        else:
+            # All peers are imported together, so their absolute peak says nothing.
+            rows.append([name, above, "", "", ""])
+    return _markdown(["streaming scan", "above imports MB", "peak MB", "goal", "met"], rows)
+
+
+def draw(results: Sequence[Result], path: Path = FOLDER / "results.png") -> None:
+    """A bar for each workload, from 1.0 (as fast as the best peer) to its ratio."""
+    drawn = [result for result in results if result.ratio is not None]
+    if not drawn:
+        return
+    ratios = [result.ratio or 1.0 for result in drawn]
+    places = range(len(drawn))
+    figure = Figure(figsize=(8, 1.6 + 0.42 * len(drawn)), layout="constrained")
+    axes = figure.subplots()
+    colors = [AHEAD if ratio <= 1.0 else BEHIND for ratio in ratios]
+    axes.barh(places, [ratio - 1.0 for ratio in ratios], left=1.0, color=colors, height=0.6)
+    goals = [result.goal for result in drawn]
+    axes.axvline(1.0, color="black", linewidth=1)
+    axes.scatter(goals, places, marker="D", s=42, c=GOAL, ec="black", zorder=3, label="goal")
+    marks = [0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0]
+    low, high = min(1.0, *ratios, *goals) / 1.6, max(1.0, *ratios, *goals) * 1.6
+    axes.set_xscale("log")
+    axes.set_xticks([mark for mark in marks if low <= mark <= high])
+    axes.xaxis.set_major_formatter("{x:g}")
+    axes.xaxis.minorticks_off()
+    axes.set_xlim(low, high)
+    axes.set_yticks(places, [f"{result.name}  {result.ratio:.2f}" for result in drawn])
+    axes.invert_yaxis()
+    axes.set_xlabel("time of fretsaw / time of the best peer, log scale: left of 1.0 is ahead")
+    axes.legend(loc="lower right", frameon=False)
+    axes.spines[["top", "right", "left"]].set_visible(False)
+    figure.savefig(path, dpi=130)
+
+
+def write(text: str, results: Sequence[Result], path: Path = FOLDER / "RESULTS.md") -> None:
+    """The tables of a run, what the workloads are, and where they ran."""
+    works = "\n".join(f"- `{result.name}`: {result.what}" for result in results)
+    path.write_text(
+        "# Results of the last full run\n\n"
+        "Written by `make bench`. Best time of several rounds, all contestants in turn in one\n"
+        f"run, warm file cache, {THREADS} threads each, everybody checked to return the same\n"
+        f"rows. Ratio: {OURS} to the best peer, below 1.0 is ahead. Bytes ratio: bytes read to\n"
+        f"the fewest possible, goal {BYTES_GOAL}.\n\n"
+        f"{text}\n\n## Workloads\n\n{works}\n\n## Machine\n\n{_machine()}\n"
+    )
+
+
+def _machine() -> str:
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+    versions = ", ".join(f"{package} {version(package)}" for package in PACKAGES)
+    return (
+        f"{os.cpu_count()} cores ({platform.machine()}), {memory:.0f} GB of memory, "
+        f"{platform.system()}, Python {platform.python_version()}; {versions}."
+    )
+
+
+def _milliseconds(result: Result, name: str) -> str:
+    if name in result.left_out:
+        return "WRONG" if result.left_out[name] == OTHER_ROWS else "-"
+    seconds = result.seconds.get(name)
+    return "" if seconds is None else f"{seconds * 1e3:.4g}"
+
+
+def _markdown(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    widths = [max(len(cell) for cell in column) for column in zip(head, *rows, strict=True)]
+    rule = ["-" * widths[0], *("-" * (width - 1) + ":" for width in widths[1:])]
+    lines = [_line(head, widths), _line(rule, widths), *(_line(row, widths) for row in rows)]
+    return "\n".join(lines)
+
+
+def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
+    first = cells[0].ljust(widths[0])
+    others = [cell.rjust(width) for cell, width in zip(cells[1:], widths[1:], strict=True)]
+    return f"| {' | '.join([first, *others])} |"

@@ -1,0 +1,392 @@
+"""Which rows and columns a scan returns: each rule by itself, then all against lists of rows."""
+
+import dataclasses
+import io
+import itertools
+import pickle
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+import fretsaw as fs
+
+BLOCKS = (30, 1, 64, 0, 25)
+TOTAL = sum(BLOCKS)
+COLUMNS = {
+    "id": pa.array(range(TOTAL), pa.int64()),
+    "text": pa.array([None if i % 11 == 5 else f"row {i}" * (i % 4) for i in range(TOTAL)]),
+    "a.b": pa.array([i / 4 for i in range(TOTAL)], pa.float32()),
+    "few": pa.array([i // 20 % 2 == 0 for i in range(TOTAL)]),
+}
+TABLE = pa.table(COLUMNS)
+
+
+def written(**options: Any) -> bytes:
+    """The table in a file of row groups with several pages in each column."""
+    sink = io.BytesIO()
+    options = {"data_page_size": 64, "write_batch_size": 4, "use_dictionary": ["few"], **options}
+    with pq.ParquetWriter(sink, TABLE.schema, **options) as writer:
+        for first, size in zip(itertools.accumulate(BLOCKS, initial=0), BLOCKS, strict=False):
+            writer.write_table(TABLE.slice(first, size), row_group_size=max(size, 1))
+    return sink.getvalue()
+
+
+FILES = {
+    "page index": written(write_page_index=True),
+    "no page index": written(write_page_index=False),
+    "v2 pages": written(write_page_index=True, data_page_version="2.0"),
+}
+DATA = FILES["page index"]
+SCAN = fs.scan(DATA)
+
+
+def ids(scan: fs.Scan) -> list[int]:
+    found: list[int] = scan.to_arrow()["id"].to_pylist()
+    return found
+
+
+# Windows
+
+
+@pytest.mark.parametrize(
+    ("name", "argument"),
+    [("skip", 3), ("head", 3), ("tail", 3), ("select_rows", [1]), ("select", "id")],
+)
+def test_is_set_at_most_once(name: str, argument: Any) -> None:
+    scan = getattr(SCAN, name)(argument)
+    with pytest.raises(ValueError, match=name):
+        getattr(scan, name)(argument)
+
+
+@pytest.mark.parametrize("other", ["skip", "head"])
+def test_tail_excludes_the_other_windows(other: str) -> None:
+    with pytest.raises(ValueError, match="tail"):
+        getattr(SCAN.tail(3), other)(1)
+    with pytest.raises(ValueError, match="tail"):
+        getattr(SCAN, other)(1).tail(3)
+
+
+@pytest.mark.parametrize("name", ["skip", "head", "tail"])
+def test_counts_are_whole_and_not_negative(name: str) -> None:
+    with pytest.raises(ValueError, match="negative"):
+        getattr(SCAN, name)(-1)
+    with pytest.raises(TypeError):
+        getattr(SCAN, name)(1.5)
+    with pytest.raises(TypeError):
+        getattr(SCAN, name)("3")
+
+
+@pytest.mark.parametrize("name", ["skip", "head", "tail"])
+@pytest.mark.parametrize("row_axis", ["filter", "select_rows"])
+def test_rows_are_chosen_before_a_window(name: str, row_axis: str) -> None:
+    argument: Any = fs.blocks(0, 1) if row_axis == "filter" else [1]
+    with pytest.raises(ValueError, match="before skip/head/tail"):
+        getattr(getattr(SCAN, name)(0), row_axis)(argument)
+
+
+def test_windows_of_nothing_are_valid_and_empty() -> None:
+    for scan in (SCAN.head(0), SCAN.tail(0), SCAN.skip(TOTAL), SCAN.skip(3).head(0)):
+        assert scan.to_arrow().equals(TABLE.slice(0, 0))
+        assert scan.count() == 0
+        assert sum(batch.num_rows for batch in scan.batches()) == 0
+
+
+@pytest.mark.parametrize("far", [TOTAL, TOTAL + 1, 2**31, 2**63 - 1, 2**63, 2**70])
+def test_windows_past_the_end_are_no_errors(far: int) -> None:
+    assert ids(SCAN.skip(far)) == ids(SCAN.skip(far).head(far)) == []
+    assert ids(SCAN.head(far)) == ids(SCAN.tail(far)) == list(range(TOTAL))
+    assert ids(SCAN.skip(TOTAL - 2).head(far)) == [TOTAL - 2, TOTAL - 1]
+    assert SCAN.skip(far).count() == 0
+    assert SCAN.skip(1).head(far).count() == TOTAL - 1
+
+
+# Selected rows
+
+
+@pytest.mark.parametrize("kind", [list, np.array, np.uint16, np.uint64, pa.array, pa.chunked_array])
+def test_row_numbers_are_a_set_in_file_order(kind: Callable[[Any], Any]) -> None:
+    numbers = [30, 3, 3, 119, 31]
+    rows = kind([numbers] if kind is pa.chunked_array else numbers)
+    assert ids(SCAN.select_rows(rows)) == [3, 30, 31, 119]
+    assert SCAN.select_rows(rows).count() == 4
+    assert SCAN.take(rows)["id"].to_pylist() == [30, 3, 3, 119, 31]
+
+
+def test_no_rows_may_be_selected() -> None:
+    nothing: list[Any] = [[], (), range(0), fs.RowSelection(), fs.RowSelection.none(TOTAL)]
+    for rows in nothing:
+        assert SCAN.select_rows(rows).to_arrow().equals(TABLE.slice(0, 0))
+    assert SCAN.take([]).equals(TABLE.slice(0, 0))
+
+
+@pytest.mark.parametrize("number", [-1, -TOTAL, TOTAL, 2**31, 2**63 - 1])
+def test_a_row_number_outside_is_an_error_before_data_is_read(number: int) -> None:
+    with fs.trace() as trace:
+        with pytest.raises(ValueError, match=str(number)):
+            SCAN.select_rows([0, number]).to_arrow()
+        with pytest.raises(ValueError, match=str(number)):
+            SCAN.select_rows([0, number]).count()
+        with pytest.raises(ValueError, match=str(number)):
+            SCAN.take([0, number])
+        for beyond in ([0, 2**70], np.array([0, 2**63], np.uint64)):
+            with pytest.raises((ValueError, TypeError)):
+                SCAN.select_rows(beyond).to_arrow()
+    assert trace.data_bytes == 0
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [[True, False], np.array([True] * TOTAL), [1.0, 2.0], np.array([1.5]), ["1"], "12", [[1]]],
+    ids=str,
+)
+def test_row_numbers_are_whole_numbers(rows: Any) -> None:
+    with pytest.raises(TypeError):
+        SCAN.select_rows(rows).to_arrow()
+    with pytest.raises(TypeError):
+        SCAN.take(rows)
+    with pytest.raises((TypeError, ValueError)):
+        SCAN.select_rows(pa.array([1, None])).to_arrow()
+
+
+def test_a_shorter_selection_skips_the_rest_and_a_longer_one_is_an_error() -> None:
+    assert ids(SCAN.select_rows(fs.RowSelection.all(40))) == list(range(40))
+    assert ids(SCAN.select_rows(fs.RowSelection.all(TOTAL))) == list(range(TOTAL))
+    for longer in (fs.RowSelection.all(TOTAL + 1), fs.RowSelection.none(TOTAL + 1)):
+        with pytest.raises(ValueError, match=str(TOTAL + 1)):
+            SCAN.select_rows(longer).to_arrow()
+        with pytest.raises(ValueError, match=str(TOTAL + 1)):
+            SCAN.select_rows(longer).count()
+
+
+def test_a_selection_is_over_the_file_whatever_blocks_are_kept() -> None:
+    kept = SCAN.filter(fs.blocks(2, 3))
+    assert ids(kept.select_rows(fs.RowSelection.from_indices([0, 31, 119], TOTAL))) == [31]
+    with pytest.raises(ValueError, match=str(TOTAL)):
+        kept.select_rows([TOTAL]).to_arrow()
+
+
+@given(st.lists(st.integers(0, TOTAL - 1), max_size=40), st.sampled_from(sorted(FILES)))
+def test_take_gives_exactly_these_rows_in_this_order(rows: list[int], file: str) -> None:
+    taken = fs.scan(FILES[file]).select("text", "id").with_row_index().take(rows)
+    assert taken["index"].to_pylist() == rows
+    wanted = TABLE.select(["text", "id"]).take(pa.array(rows, pa.int64()))
+    assert taken.drop_columns("index").equals(wanted)
+
+
+@pytest.mark.parametrize(
+    "scan",
+    [
+        SCAN.filter(fs.blocks(0, 9)),
+        SCAN.skip(0),
+        SCAN.head(5),
+        SCAN.tail(5),
+        SCAN.filter(fs.byte_range(0, 99)).skip(1).head(5),
+    ],
+    ids=repr,
+)
+def test_take_and_other_choices_of_rows_do_not_mix(scan: fs.Scan) -> None:
+    with pytest.raises(ValueError, match="take"):
+        scan.take([0])
+
+
+# Columns
+
+
+USES: dict[str, Callable[[fs.Scan], object]] = {
+    "schema": lambda scan: scan.schema,
+    "count": fs.Scan.count,
+    "to_arrow": fs.Scan.to_arrow,
+    "to_pandas": fs.Scan.to_pandas,
+    "to_polars": fs.Scan.to_polars,
+    "batches": lambda scan: list(scan.batches()),
+    "to_reader": fs.Scan.to_reader,
+    "stream": pa.table,
+    "take": lambda scan: scan.take([0]),
+    "plan": fs.Scan.plan,
+    "explain": fs.Scan.explain,
+    "splits": fs.Scan.splits,
+}
+
+
+@pytest.mark.parametrize("use", sorted(USES))
+def test_unknown_names_are_errors_at_first_use_before_data_is_read(use: str) -> None:
+    scan = fs.scan(DATA).select("id", "txet")
+    with fs.trace() as trace, pytest.raises(fs.ColumnNotFoundError, match=r"'txet'.*'text'"):
+        USES[use](scan)
+    assert trace.data_bytes == trace.pages_decoded == 0
+
+
+@pytest.mark.parametrize("use", sorted(USES))
+def test_a_row_index_cannot_take_the_name_of_a_column(use: str) -> None:
+    with pytest.raises(ValueError, match="text"):
+        USES[use](fs.scan(DATA).with_row_index("text"))
+
+
+@pytest.mark.parametrize(
+    ("names", "wanted"),
+    [
+        (("few", "id"), ["few", "id"]),
+        (("a.b",), ["a.b"]),
+        (("text", "id", "text", ("text",)), ["text", "id"]),
+        (("a.b", "id", ("a.b",)), ["a.b", "id"]),
+    ],
+    ids=repr,
+)
+def test_columns_come_in_the_order_listed(names: tuple[Any, ...], wanted: list[str]) -> None:
+    scan = SCAN.select(*names)
+    assert scan.to_arrow().equals(TABLE.select(wanted))
+    assert scan.schema.names == wanted
+
+
+@pytest.mark.parametrize("name", [("a", "b"), "a", ("id", "x"), "ID", "", ()], ids=repr)
+def test_a_tuple_names_each_step_exactly(name: Any) -> None:
+    with pytest.raises((fs.ColumnNotFoundError, ValueError)):
+        _ = SCAN.select(name).schema
+
+
+@pytest.mark.parametrize("name", [3, None, ["id"], b"id"], ids=repr)
+def test_a_name_is_text_or_a_tuple(name: Any) -> None:
+    with pytest.raises(TypeError):
+        _ = SCAN.select(name).schema
+
+
+def test_no_columns_are_still_rows() -> None:
+    scan = SCAN.select().skip(10)
+    assert scan.to_arrow().shape == (TOTAL - 10, 0)
+    assert sum(batch.num_rows for batch in scan.batches()) == TOTAL - 10
+    assert SCAN.select().take([5, 5, 1]).shape == (3, 0)
+    indexed = SCAN.select().with_row_index("n").tail(2).to_arrow()
+    assert indexed.to_pydict() == {"n": [TOTAL - 2, TOTAL - 1]}
+
+
+@pytest.mark.parametrize("thing", [3, None, len, [1], pc.field("id") > 3], ids=repr)
+def test_filter_takes_predicates_only(thing: Any) -> None:
+    with pytest.raises(TypeError):
+        SCAN.filter(thing)
+
+
+def test_columns_beside_nested_ones_and_nested_ones_themselves_can_be_read() -> None:
+    sink = io.BytesIO()
+    table = pa.table({"id": [1, 2], "tags": [["a"], []], "s": [{"x": 1}, None]})
+    pq.write_table(table, sink)
+    scan = fs.scan(sink.getvalue())
+    assert scan.select("id").to_arrow().to_pydict() == {"id": [1, 2]}
+    assert scan.count() == 2
+    assert scan.to_arrow().equals(table)
+    assert scan.select("s", "tags").skip(1).to_arrow().equals(table.select(["s", "tags"])[1:])
+
+
+# Scans are values
+
+
+def test_a_scan_is_immutable_and_reads_nothing_until_asked() -> None:
+    with fs.trace() as trace:
+        scan = fs.scan(DATA)
+        chain = scan.select("id").filter(fs.blocks(0, 9)).select_rows([1, 2]).skip(1).head(1)
+        chain = chain.with_row_index()
+    assert trace.requests == 0
+    assert ids(chain) == [2]
+    assert scan.to_arrow().equals(TABLE)
+    with pytest.raises((AttributeError, TypeError)):
+        scan.columns = ["id"]  # type: ignore[attr-defined]
+
+
+# The model: a list of row numbers
+
+
+Call = tuple[str, tuple[Any, ...]]
+
+
+@dataclasses.dataclass(frozen=True)
+class Case:
+    """Calls, in the order in which they are made, and what they must give."""
+
+    calls: tuple[Call, ...]
+    rows: list[int]
+    names: list[str]
+    index: str | None
+
+    def wanted(self) -> pa.Table:
+        table = TABLE.take(pa.array(self.rows, pa.int64())).select(self.names)
+        if self.index:
+            field = pa.field(self.index, pa.int64(), nullable=False)
+            table = table.add_column(0, field, [pa.array(self.rows, pa.int64())])
+        return table
+
+
+counts = st.integers(0, 12) | st.integers(0, TOTAL + 10)
+numbers = st.lists(st.integers(0, TOTAL - 1), max_size=30)
+runs = st.lists(st.tuples(st.integers(0, 40), st.booleans()), max_size=6)
+
+
+@st.composite
+def cases(draw: st.DrawFn) -> Case:
+    rows = list(range(TOTAL))
+    sets: list[Call] = []
+    others: list[Call | None] = []
+    if draw(st.booleans()):
+        start, end = draw(st.integers(-1, 5)), draw(st.integers(-1, 6))
+        sets.append(("filter", (fs.blocks(start, end),)))
+        edges = list(itertools.accumulate(BLOCKS, initial=0))
+        first, last = edges[min(max(start, 0), 5)], edges[min(max(end, 0), 5)]
+        rows = [row for row in rows if first <= row < last]
+    if draw(st.booleans()):
+        if draw(st.booleans()):
+            mask = [bit for length, bit in draw(runs) for _ in range(length)][:TOTAL]
+            chosen = {row for row, bit in enumerate(mask) if bit}
+            selection: Any = fs.RowSelection.from_filters([np.array(mask, bool)])
+        else:
+            selection = draw(numbers)
+            chosen = set(selection)
+        sets.append(("select_rows", (selection,)))
+        rows = [row for row in rows if row in chosen]
+    window = draw(st.sampled_from(["", "skip", "head", "skip head", "tail"]))
+    amounts = {name: draw(counts) for name in window.split()}
+    windows: list[Call] = [(name, (amount,)) for name, amount in amounts.items()]
+    rows = rows[amounts.get("skip", 0) :][: amounts.get("head", TOTAL)]
+    rows = rows[max(0, len(rows) - amounts.get("tail", TOTAL)) :]
+    names = list(COLUMNS)
+    if draw(st.booleans()):
+        names = draw(st.lists(st.sampled_from(sorted(COLUMNS)), unique=True))
+        others.append(("select", tuple(names)))
+    index = draw(st.sampled_from([None, "index", "row number"]))
+    if index:
+        others.append(("with_row_index", (index,)))
+    # Any order of calls in which no set of rows comes behind a window.
+    order = iter([*draw(st.permutations(sets)), *draw(st.permutations(windows))])
+    places = draw(st.permutations([*others, *[None] * len(sets + windows)]))
+    return Case(tuple(place or next(order) for place in places), rows, names, index)
+
+
+def applied(scan: fs.Scan, case: Case) -> fs.Scan:
+    for name, arguments in case.calls:
+        scan = getattr(scan, name)(*arguments)
+    return scan
+
+
+@settings(max_examples=400)
+@given(cases(), st.sampled_from(sorted(FILES)), st.integers(1, 50))
+@example(Case((("select", ()), ("tail", (5,))), list(range(115, 120)), [], None), "v2 pages", 2)
+def test_scans_agree_with_lists_of_rows(case: Case, file: str, batch_size: int) -> None:
+    scan = applied(fs.scan(FILES[file]), case)
+    wanted = case.wanted()
+    table = scan.to_arrow()
+    table.validate(full=True)
+    assert table.schema.names == scan.schema.names == wanted.schema.names
+    assert table.equals(wanted)
+    assert table.shape == wanted.shape
+    assert scan.schema.equals(table.schema)
+    assert scan.count() == len(case.rows)
+    batches = list(scan.batches(batch_size))
+    assert all(0 < batch.num_rows <= batch_size for batch in batches)
+    assert pa.Table.from_batches(batches, scan.schema).equals(wanted)
+    with scan.to_reader() as reader:
+        assert reader.read_all().equals(wanted)
+    assert pickle.loads(pickle.dumps(scan)).to_arrow().equals(wanted)
