@@ -188,17 +188,24 @@ def project(
                 if not missing_is_null:
                     raise error if file == target.source else _lacks(file, field, target) from None
                 columns.append(pa.scalar(None, field.type))
-    for field, column in zip(schema, columns, strict=True):
-        if isinstance(column, SchemaNode) and _nullable(column.arrow_type) != _nullable(field.type):
-            raise SchemaMismatchError(
-                f"{file}: column {field.name!r} is {column.arrow_type} here and {field.type} in "
-                f"{target.source}; cast one of them, or scan them apart"
-            )
+    if file != target.source:
+        _require_same_types(columns, file, target)
     leaves = [leaf for c in columns if isinstance(c, SchemaNode) for leaf in c.leaves()]
     schema = _with_extras(schema, file, row_index, file_path)
     return Projection(
         file, schema, tuple(columns), tuple(leaves), row_index is not None, file_path is not None
     )
+
+
+def _require_same_types(
+    columns: Sequence[SchemaNode | pa.Scalar], file: str, target: Target
+) -> None:
+    for field, column in zip(target.schema, columns, strict=True):
+        if isinstance(column, SchemaNode) and _nullable(column.arrow_type) != _nullable(field.type):
+            raise SchemaMismatchError(
+                f"{file}: column {field.name!r} is {column.arrow_type} here and {field.type} in "
+                f"{target.source}; cast one of them, or scan them apart"
+            )
 
 
 def _lacks(file: str, field: pa.Field, target: Target) -> SchemaMismatchError:
