@@ -20,20 +20,12 @@ from fretsaw.formats import ReadOptions, Request, Steps
 from fretsaw.layout import Block, PageIndex
 from fretsaw.parquet import metadata
 from fretsaw.parquet.chain import Chain, chain
-from fretsaw.parquet.cut import (
-    ARROW_SCHEMA,
-    Chunk,
-    OutOfRange,
-    ParquetPart,
-    cut,
-    decode,
-    open_small,
-    schema_footer,
-)
+from fretsaw.parquet.cut import Chunk, ParquetPart, cut
 from fretsaw.parquet.footer import Footer, chunk_start, read_footer
 from fretsaw.parquet.index import InvalidIndex, hopped_index, offset_index
 from fretsaw.parquet.pages import CorruptPage
 from fretsaw.parquet.schema import field_node
+from fretsaw.parquet.small import ARROW_SCHEMA, OutOfRange, decode, open_small, schema_footer
 from fretsaw.schema import SchemaNode
 from fretsaw.selection import RowSelection
 

@@ -1,0 +1,165 @@
+"""The small file: pages that were cut out, under a new footer, for pyarrow to read.
+
+Each segment of pages becomes a column of one small Parquet file in memory; pyarrow decodes it, and
+the rows that are wanted are picked. Nothing but the footer is written.
+"""
+
+import base64
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from fretsaw.arrays import pick
+from fretsaw.formats import ReadOptions
+from fretsaw.parquet import metadata
+from fretsaw.parquet.cut import ParquetPart, Segment
+from fretsaw.parquet.pages import CorruptPage
+
+ARROW_SCHEMA = b"ARROW:schema"
+
+
+class OutOfRange(ValueError):
+    """Values that the type they are read as cannot hold."""
+
+
+def decode(
+    parts: Sequence[ParquetPart], created_by: str | None, options: ReadOptions
+) -> list[pa.ChunkedArray]:
+    """For each part, an array of exactly the rows that are wanted of it, as its leaf's chain."""
+    segments = [segment for part in parts for segment in part.segments]
+    columns: dict[Segment, pa.ChunkedArray] = {}
+    # A small file has one number of rows for all of its columns.
+    for is_exact in (False, True):
+        together = [segment for segment in segments if segment.is_exact == is_exact]
+        if together:
+            decoded = _decode_together(together, created_by, options)
+            columns |= zip(together, decoded, strict=True)
+    arrays = []
+    for part in parts:
+        chunks = [chunk for segment in part.segments for chunk in columns[segment].chunks]
+        column = pa.chunked_array(chunks, columns[part.segments[0]].type)
+        picked = pick(column, part.starts, part.ends)
+        expand = part.segments[0].keeps_dictionary
+        arrays.append(picked.cast(part.chunk.chain.arrow_type) if expand else picked)
+    return arrays
+
+
+def _decode_together(
+    segments: Sequence[Segment], created_by: str | None, options: ReadOptions
+) -> list[pa.ChunkedArray]:
+    body, footer = small_file(segments, created_by)
+    dictionaries = [str(name) for name, s in enumerate(segments) if s.keeps_dictionary]
+    file = open_small(body, footer, options, dictionaries)
+    columns = [_read_column(file, name, segment) for name, segment in enumerate(segments)]
+    if options.int96 == "ns" and any(s.chunk.physical_type == metadata.INT96 for s in segments):
+        exact = open_small(body, footer, replace(options, int96="us"))
+        for name, segment in enumerate(segments):
+            if segment.chunk.physical_type == metadata.INT96:
+                _require_nanoseconds(columns[name], _read_column(exact, name, segment))
+    return columns
+
+
+def _read_column(file: pq.ParquetFile, name: int, segment: Segment) -> pa.ChunkedArray:
+    column = file.read_row_group(0, columns=[str(name)], use_threads=False).column(0)
+    if len(column) < segment.rows or (segment.is_exact and len(column) > segment.rows):
+        raise CorruptPage(f"{len(column)} rows decoded where there should be {segment.rows}")
+    # Damaged pages can decode into dictionary indices that point outside of the dictionary.
+    column.validate(full=pa.types.is_dictionary(column.type))
+    return column
+
+
+def _require_nanoseconds(column: pa.ChunkedArray, exact: pa.ChunkedArray) -> None:
+    """INT96 reaches further than 64 bits of nanoseconds, and Arrow wraps around silently."""
+    nanoseconds, microseconds = (
+        np.concatenate([_innermost(chunk).cast(pa.int64()).fill_null(0) for chunk in array.chunks])
+        for array in (column, exact)
+    )
+    if (nanoseconds // 1000 != microseconds).any():
+        raise OutOfRange(
+            "INT96 timestamps that do not fit into nanoseconds; "
+            'read them as microseconds with fs.scan(..., int96="us")'
+        )
+
+
+def _innermost(array: pa.Array) -> pa.Array:
+    """The leaf at the end of a chain."""
+    while pa.types.is_nested(array.type):
+        array = array.field(0) if pa.types.is_struct(array.type) else array.values
+    return array
+
+
+def small_file(
+    segments: Sequence[Segment], created_by: str | None
+) -> tuple[pa.Buffer, pq.FileMetaData]:
+    """The bytes of all segments, and metadata that shows them as the columns "0", "1", ..."""
+    buffers = [buffer for segment in segments for buffer in segment.buffers]
+    body = buffers[0] if len(buffers) == 1 else pa.py_buffer(b"".join(buffers))
+    columns, position = [], 0
+    for name, segment in enumerate(segments):
+        chunk = segment.chunk
+        # The dictionary page comes first, where there is one: Arrow tells it by its header. To
+        # name its offset is impossible at 0, which means that there is none.
+        column = metadata.SmallColumn(
+            type=chunk.physical_type,
+            encodings=[],
+            path_in_schema=chunk.chain.path(str(name)),
+            codec=chunk.codec,
+            num_values=segment.num_values,
+            total_uncompressed_size=0,
+            total_compressed_size=segment.size,
+            data_page_offset=position,
+        )
+        columns.append(metadata.SmallChunk(file_offset=0, meta_data=column))
+        position += segment.size
+    chains = [segment.chunk.chain for segment in segments]
+    hint = None
+    if not all(chain.is_inferred for chain in chains):
+        hint = pa.schema([pa.field(str(name), c.arrow_type) for name, c in enumerate(chains)])
+    footer = schema_footer([chain.named(str(name)) for name, chain in enumerate(chains)], hint)
+    # Arrow stops at the row group's rows: just behind what is wanted of the longest segment.
+    footer.num_rows = max(segment.rows + segment.is_exact for segment in segments)
+    footer.row_groups = [
+        metadata.SmallRowGroup(columns=columns, total_byte_size=0, num_rows=footer.num_rows)
+    ]
+    footer.created_by = created_by  # Arrow works around bugs of old writers by their name
+    return body, pq.read_metadata(pa.BufferReader(metadata.file_bytes(footer)))
+
+
+def schema_footer(fields: Sequence[Sequence[Any]], arrow_schema: pa.Schema | None) -> Any:
+    """A footer of no rows with these top-level fields, each given by its schema elements.
+
+    Arrow's own schema comes along, cut to these fields: left whole, Arrow would not apply it.
+    """
+    root = metadata.SchemaElement(name="schema", num_children=len(fields))
+    key_values = []
+    if arrow_schema is not None:
+        encoded = base64.b64encode(arrow_schema.serialize())
+        key_values.append(metadata.KeyValue(key=ARROW_SCHEMA, value=encoded))
+    return metadata.SmallFileMetaData(
+        version=2,
+        schema=[root, *(element for field in fields for element in field)],
+        num_rows=0,
+        row_groups=[],
+        key_value_metadata=key_values,
+    )
+
+
+def open_small(
+    body: pa.Buffer,
+    footer: pq.FileMetaData,
+    options: ReadOptions,
+    dictionaries: Sequence[str] = (),
+) -> pq.ParquetFile:
+    """The small file, opened by pyarrow; some columns stay dictionary-encoded."""
+    return pq.ParquetFile(
+        pa.BufferReader(body),
+        metadata=footer,
+        read_dictionary=list(dictionaries) or None,
+        pre_buffer=False,
+        page_checksum_verification=options.verify,
+        coerce_int96_timestamp_unit=options.int96,
+    )
