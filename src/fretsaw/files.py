@@ -56,7 +56,10 @@ class OpenFile:
         if fits_whole(rows, chunks, piece_bytes):
             return chunks
         until = int(rows.ends[-1])
-        steps = [self.reader.page_index(block, leaf, until) for leaf in leaves]
+        steps = [
+            self.reader.page_index(block, leaf, chunk, until)
+            for leaf, chunk in zip(leaves, chunks, strict=True)
+        ]
         return formats.run_together(steps, self.fetch)
 
 

@@ -70,8 +70,10 @@ class FileReader(Protocol):
         """The leaf's chunk as if it were one page: enough where all of its rows are wanted."""
         ...
 
-    def page_index(self, block: Block, leaf: SchemaNode, until: int) -> Steps[PageIndex]:
-        """The leaf's pages, at least those before the row `until`.
+    def page_index(
+        self, block: Block, leaf: SchemaNode, whole: PageIndex, until: int
+    ) -> Steps[PageIndex]:
+        """The pages of the leaf's chunk, at least those before the row `until`.
 
         The whole chunk as one page, with a reason, where nothing finer is known.
         """

@@ -53,9 +53,14 @@ class PageIndex:
 
     def overlapping(self, starts: Int64s, ends: Int64s) -> npt.NDArray[np.bool_]:
         """Which pages hold a row of the sorted, disjoint runs from `starts` to `ends`."""
-        runs_before = np.searchsorted(ends, self.boundaries[:-1], side="right")
-        runs_until = np.searchsorted(starts, self.boundaries[1:], side="left")
+        runs_before = ends.searchsorted(self.boundaries[:-1], side="right")
+        runs_until = starts.searchsorted(self.boundaries[1:], side="left")
         return runs_before < runs_until
+
+    @property
+    def row_counts(self) -> Int64s:
+        """How many rows each page has."""
+        return self.boundaries[1:] - self.boundaries[:-1]
 
 
 class BlockPredicate:

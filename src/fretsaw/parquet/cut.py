@@ -43,10 +43,15 @@ class Segment:
     num_values: int
     rows: int
     """Rows to decode; Arrow stops behind them."""
-    is_exact: bool
-    """Whether there must be no row behind them."""
+    page_rows: int
+    """Rows that the pages hold."""
     keeps_dictionary: bool = False
     """Whether strings stay dictionary-encoded until the few that are wanted are picked."""
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether to see that there is no row behind: only decoding tells where lists end."""
+        return self.chunk.leaf.is_repeated
 
     @property
     def size(self) -> int:
@@ -88,39 +93,39 @@ class ParquetPart:
 
 def cut(chunk: Chunk, pages: PageIndex, rows: RowSelection) -> Steps[ParquetPart]:
     """The part of a chunk that holds the selected rows of its block."""
-    keep = np.flatnonzero(pages.overlapping(rows.starts, rows.ends))
+    keep = pages.overlapping(rows.starts, rows.ends).nonzero()[0]
     if len(keep) == len(pages.sizes):
         return (yield from _whole(chunk, pages, rows))
-    ranges, first_of_run = _adjoining(pages.offsets[keep], pages.sizes[keep])
+    row_counts = pages.row_counts[keep]
+    places = list(zip(pages.offsets[keep].tolist(), pages.sizes[keep].tolist(), strict=True))
+    ranges, first_of_run = _adjoining(places)
     buffers = yield Request(ranges, "data")
     found = [
         page._replace(offset=page.offset + start)
         for (start, _), buffer in zip(ranges, buffers, strict=True)
         for page in walk(buffer)
     ]
-    _require_agreement(found, pages, keep, chunk.leaf.is_repeated)
+    _require_agreement(found, places, row_counts.tolist(), chunk.leaf.is_repeated)
     dictionary: list[pa.Buffer] = []
     if any(page.uses_dictionary for page in found):
         first_page = int(pages.offsets[0])
         dictionary = list((yield Request([(chunk.start, first_page - chunk.start)], "data")))
     # Where each kept page begins among the decoded rows, then where each run of wanted rows does.
-    row_counts = np.diff(pages.boundaries)[keep]
-    decoded_at = np.cumsum(row_counts) - row_counts
+    decoded_at = row_counts.cumsum() - row_counts
     first_rows = pages.boundaries[keep]
-    page_of = np.searchsorted(first_rows, rows.starts, side="right") - 1
+    page_of = first_rows.searchsorted(rows.starts, side="right") - 1
     starts = rows.starts - first_rows[page_of] + decoded_at[page_of]
     ends = starts + (rows.ends - rows.starts)
-    values = np.array([page.num_values for page in found])
     if chunk.leaf.is_repeated:
         # Only the first page of a segment is known to start a record: a segment for each run.
         runs = zip(
             buffers,
-            np.add.reduceat(values, first_of_run).tolist(),
+            np.add.reduceat([page.num_values for page in found], first_of_run).tolist(),
             np.add.reduceat(row_counts, first_of_run).tolist(),
             strict=True,
         )
         segments = [
-            Segment(chunk, [*dictionary, buffer], num_values, num_rows, is_exact=True)
+            Segment(chunk, [*dictionary, buffer], num_values, num_rows, num_rows)
             for buffer, num_values, num_rows in runs
         ]
     else:
@@ -128,9 +133,9 @@ def cut(chunk: Chunk, pages: PageIndex, rows: RowSelection) -> Steps[ParquetPart
         joined = Segment(
             chunk,
             [*dictionary, *buffers],
-            int(values.sum()),
+            sum(page.num_values for page in found),
             int(ends[-1]),
-            is_exact=False,
+            int(row_counts.sum()),
             keeps_dictionary=few and _is_text(chunk) and all(p.uses_dictionary for p in found),
         )
         segments = [joined]
@@ -144,29 +149,35 @@ def _is_text(chunk: Chunk) -> bool:
 
 def _whole(chunk: Chunk, pages: PageIndex, rows: RowSelection) -> Steps[ParquetPart]:
     buffers = yield Request([(chunk.start, chunk.end - chunk.start)], "data")
-    repeated = chunk.leaf.is_repeated
-    last = rows.row_count if repeated else int(rows.ends[-1])
-    whole = Segment(chunk, list(buffers), chunk.num_values, last, is_exact=repeated)
+    last = rows.row_count if chunk.leaf.is_repeated else int(rows.ends[-1])
+    whole = Segment(chunk, list(buffers), chunk.num_values, last, rows.row_count)
     fallback = pages.reason if rows.skipped_count else None
     return ParquetPart(chunk, [whole], rows.starts, rows.ends, pages=None, fallback=fallback)
 
 
-def _adjoining(offsets: Int64s, sizes: Int64s) -> tuple[list[tuple[int, int]], Int64s]:
+def _adjoining(places: Sequence[tuple[int, int]]) -> tuple[list[tuple[int, int]], list[int]]:
     """The byte ranges of pages, with neighbours as one range, and the first page of each."""
-    is_first = np.concatenate(([True], offsets[1:] != (offsets + sizes)[:-1]))
-    begin, end = offsets[is_first], (offsets + sizes)[np.append(is_first[1:], True)]
-    return list(zip(begin.tolist(), (end - begin).tolist(), strict=True)), np.flatnonzero(is_first)
+    ranges: list[tuple[int, int]] = []
+    first_pages: list[int] = []
+    for page, (offset, size) in enumerate(places):
+        if ranges and sum(ranges[-1]) == offset:
+            ranges[-1] = (ranges[-1][0], ranges[-1][1] + size)
+        else:
+            ranges.append((offset, size))
+            first_pages.append(page)
+    return ranges, first_pages
 
 
 def _require_agreement(
-    found: Sequence[Page], pages: PageIndex, keep: Int64s, repeated: bool
+    found: Sequence[Page],
+    places: Sequence[tuple[int, int]],
+    row_counts: Sequence[int],
+    repeated: bool,
 ) -> None:
     """The index and the headers of the pages must tell the same."""
-    if len(found) != len(keep):
-        raise CorruptPage(f"the index names {len(keep)} pages where there are {len(found)}")
-    rows = np.diff(pages.boundaries)[keep].tolist()
-    places = zip(pages.offsets[keep].tolist(), pages.sizes[keep].tolist(), strict=True)
-    for page, place, expected in zip(found, places, rows, strict=True):
+    if len(found) != len(places):
+        raise CorruptPage(f"the index names {len(places)} pages where there are {len(found)}")
+    for page, place, expected in zip(found, places, row_counts, strict=True):
         if (page.offset, page.size) != place or not page.is_data:
             raise CorruptPage(
                 f"the index names a data page of {place[1]} bytes at offset {place[0]}, "

@@ -31,20 +31,15 @@ def offset_index(data: bytes, whole: PageIndex) -> PageIndex:
         offsets, sizes, first_rows = np.array(
             [(page.offset, page.compressed_page_size, page.first_row_index) for page in locations],
             dtype=np.int64,
-        ).T.copy()
+        ).T
     except TypeError:
         raise InvalidIndex("a page has no offset, size or first row") from None
-    boundaries = np.append(first_rows, whole.boundaries[-1])
+    boundaries = np.concatenate((first_rows, whole.boundaries[-1:]))
     start, end = whole.offsets[0], whole.offsets[0] + whole.sizes[0]
-    if boundaries[0] != 0 or (np.diff(boundaries) < 0).any():
+    if boundaries[0] != 0 or (boundaries[1:] < boundaries[:-1]).any():
         raise InvalidIndex("its first rows do not run from 0 up to the row group's last row")
     ends = offsets + sizes
-    if (
-        offsets[0] < start
-        or ends[-1] > end
-        or (sizes <= 0).any()
-        or (ends[:-1] > offsets[1:]).any()
-    ):
+    if offsets[0] < start or ends[-1] > end or sizes.min() <= 0 or (ends[:-1] > offsets[1:]).any():
         raise InvalidIndex("its pages do not lie one after the other inside the column chunk")
     return _divided(whole, boundaries, offsets, sizes)
 

@@ -4,6 +4,7 @@ Each structure names only the fields that are used here: unknown ones are skippe
 narrow structure is a fast one. Field numbers and types are those of the format's parquet.thrift.
 """
 
+from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any, TypeVar
 
@@ -259,7 +260,7 @@ def encode(value: Any) -> bytes:
     return encoded
 
 
-def file_bytes(metadata: Any, body: bytes = b"") -> pa.Buffer:
+def file_bytes(metadata: Any, body: Sequence[pa.Buffer] = ()) -> pa.Buffer:
     """A Parquet file: the body, then the footer. No reader asks for the magic at its start."""
     footer = encode(metadata)
-    return pa.py_buffer(b"".join((body, footer, len(footer).to_bytes(4, "little"), MAGIC)))
+    return pa.py_buffer(b"".join((*body, footer, len(footer).to_bytes(4, "little"), MAGIC)))

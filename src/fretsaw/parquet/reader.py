@@ -13,7 +13,6 @@ from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from fretsaw.errors import FileFormatError
 from fretsaw.formats import ReadOptions, Request, Steps
@@ -85,8 +84,7 @@ class ParquetReader:
         hint = None if known is None else pa.schema([known.field(place) for place in positions])
         file_bytes = metadata.file_bytes(schema_footer(elements, hint))
         with self._translated("its schema"):
-            small = pq.read_metadata(pa.BufferReader(file_bytes))
-            schema = open_small(file_bytes, small, self._options).schema_arrow
+            schema = open_small(file_bytes, None, self._options).schema_arrow
         for position, span, field in zip(positions, spans, schema, strict=True):
             with self._translated("its schema"):
                 node = field_node(self._footer.elements, span, field.type)
@@ -105,9 +103,10 @@ class ParquetReader:
             width=self._width(block, leaf),
         )
 
-    def page_index(self, block: Block, leaf: SchemaNode, until: int) -> Steps[PageIndex]:
+    def page_index(
+        self, block: Block, leaf: SchemaNode, whole: PageIndex, until: int
+    ) -> Steps[PageIndex]:
         stored = self._footer.row_groups[block.ordinal].columns[leaf.leaf_index]
-        whole = self.chunk(block, leaf)
         if not stored.offset_index_offset or not stored.offset_index_length:
             with self._translated(_at(leaf, block.ordinal)):
                 return (yield from hopped_index(whole, leaf.is_repeated, until))

@@ -53,23 +53,32 @@ def _decode_together(
 ) -> list[pa.ChunkedArray]:
     body, footer = small_file(segments, created_by)
     dictionaries = [str(name) for name, s in enumerate(segments) if s.keeps_dictionary]
-    file = open_small(body, footer, options, dictionaries)
-    columns = [_read_column(file, name, segment) for name, segment in enumerate(segments)]
+    columns = _read_columns(open_small(body, footer, options, dictionaries), segments)
     if options.int96 == "ns" and any(s.chunk.physical_type == metadata.INT96 for s in segments):
-        exact = open_small(body, footer, replace(options, int96="us"))
-        for name, segment in enumerate(segments):
+        exact = _read_columns(open_small(body, footer, replace(options, int96="us")), segments)
+        for segment, column, wide in zip(segments, columns, exact, strict=True):
             if segment.chunk.physical_type == metadata.INT96:
-                _require_nanoseconds(columns[name], _read_column(exact, name, segment))
+                _require_nanoseconds(column, wide)
     return columns
 
 
-def _read_column(file: pq.ParquetFile, name: int, segment: Segment) -> pa.ChunkedArray:
-    column = file.read_row_group(0, columns=[str(name)], use_threads=False).column(0)
-    if len(column) < segment.rows or (segment.is_exact and len(column) > segment.rows):
-        raise CorruptPage(f"{len(column)} rows decoded where there should be {segment.rows}")
-    # Damaged pages can decode into dictionary indices that point outside of the dictionary.
-    column.validate(full=pa.types.is_dictionary(column.type))
-    return column
+def _read_columns(file: pq.ParquetFile, segments: Sequence[Segment]) -> list[pa.ChunkedArray]:
+    most = max(segment.rows + segment.is_exact for segment in segments)
+    if len({min(most, segment.page_rows) for segment in segments}) == 1:
+        # Columns of one length are a table, which Arrow decodes on all of its threads at once.
+        columns = list(file.read_row_group(0, use_threads=len(segments) > 1).columns)
+    else:
+        columns = [
+            file.read_row_group(0, columns=[str(name)], use_threads=False).column(0)
+            for name in range(len(segments))
+        ]
+    for segment, column in zip(segments, columns, strict=True):
+        rows = len(column)
+        if rows < segment.rows or (segment.is_exact and rows > segment.rows):
+            raise CorruptPage(f"{rows} rows decoded where there should be {segment.rows}")
+        # Damaged pages can decode into dictionary indices that point outside of the dictionary.
+        column.validate(full=pa.types.is_dictionary(column.type))
+    return columns
 
 
 def _require_nanoseconds(column: pa.ChunkedArray, exact: pa.ChunkedArray) -> None:
@@ -94,10 +103,11 @@ def _innermost(array: pa.Array) -> pa.Array:
 
 def small_file(
     segments: Sequence[Segment], created_by: str | None
-) -> tuple[pa.Buffer, pq.FileMetaData]:
-    """The bytes of all segments, and metadata that shows them as the columns "0", "1", ..."""
-    buffers = [buffer for segment in segments for buffer in segment.buffers]
-    body = buffers[0] if len(buffers) == 1 else pa.py_buffer(b"".join(buffers))
+) -> tuple[pa.Buffer, pq.FileMetaData | None]:
+    """A file with the segments as the columns "0", "1", ...
+
+    Where there is but one buffer it is not copied, and the metadata are apart.
+    """
     columns, position = [], 0
     for name, segment in enumerate(segments):
         chunk = segment.chunk
@@ -126,7 +136,10 @@ def small_file(
         metadata.SmallRowGroup(columns=columns, total_byte_size=0, num_rows=footer.num_rows)
     ]
     footer.created_by = created_by  # Arrow works around bugs of old writers by their name
-    return body, pq.read_metadata(pa.BufferReader(metadata.file_bytes(footer)))
+    buffers = [buffer for segment in segments for buffer in segment.buffers]
+    if len(buffers) > 1:
+        return metadata.file_bytes(footer, buffers), None
+    return buffers[0], pq.read_metadata(pa.BufferReader(metadata.file_bytes(footer)))
 
 
 def schema_footer(fields: Sequence[Sequence[Any]], arrow_schema: pa.Schema | None) -> Any:
@@ -150,7 +163,7 @@ def schema_footer(fields: Sequence[Sequence[Any]], arrow_schema: pa.Schema | Non
 
 def open_small(
     body: pa.Buffer,
-    footer: pq.FileMetaData,
+    footer: pq.FileMetaData | None,
     options: ReadOptions,
     dictionaries: Sequence[str] = (),
 ) -> pq.ParquetFile:
