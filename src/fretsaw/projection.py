@@ -249,7 +249,7 @@ def _resolve(
     for column in columns:
         position, below = _top_level(reader.field_names, column, file)
         schema, (top,) = reader.describe([position])
-        node = top.find(below) if below else top
+        node = top if below is None else top.find(below)
         if node is None:
             known = [".".join(leaf.path) for leaf in top.leaves()]
             raise ColumnNotFoundError.among(_spelled(column), known, file)
@@ -258,8 +258,8 @@ def _resolve(
     return schema.field(0).with_type(pruned.arrow_type), pruned
 
 
-def _top_level(names: Sequence[str], column: Column, file: str) -> tuple[int, Column]:
-    """The top-level field that a column lies in, and the path below it.
+def _top_level(names: Sequence[str], column: Column, file: str) -> tuple[int, Column | None]:
+    """The top-level field that a column lies in, and the path below it, if there is one.
 
     A name that contains dots is matched whole first.
     """
@@ -274,13 +274,14 @@ def _top_level(names: Sequence[str], column: Column, file: str) -> tuple[int, Co
     raise ColumnNotFoundError.among(_spelled(column), names, file)
 
 
-def _divisions(column: Column) -> Iterator[tuple[str, Column]]:
+def _divisions(column: Column) -> Iterator[tuple[str, Column | None]]:
     """What may be the name of the top-level field, longest first, and what is left then."""
     if isinstance(column, tuple):
-        yield from [(column[0], column[1:])] if column else []
+        yield from [(column[0], column[1:] or None)] if column else []
         return
+    yield column, None
     steps = column.split(".")
-    for count in range(len(steps), 0, -1):
+    for count in range(len(steps) - 1, 0, -1):
         yield ".".join(steps[:count]), ".".join(steps[count:])
 
 

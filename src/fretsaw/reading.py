@@ -125,13 +125,12 @@ class Reading:
     @cached_property
     def _target(self) -> Target:
         listing, columns = self._listing, self._query.columns
-        several = len(listing.entries) > 1 or listing.is_split
         if not self._missing_is_null:
             first = self._first
-            return target_of(first.reader, first.name, columns, listing.partitions, several)
+            return target_of(first.reader, first.name, columns, listing.partitions, listing.several)
         # Any file may be the first to have a column.
         targets = [
-            target_of(file.reader, file.name, found, listing.partitions, several)
+            target_of(file.reader, file.name, found, listing.partitions, listing.several)
             for file, found in self._where_found(columns)
         ]
         return union(targets, columns)

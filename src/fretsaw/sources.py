@@ -43,8 +43,10 @@ class Listing:
     name: str
     entries: tuple[Entry, ...]
     partitions: pa.Schema
+    several: bool
+    """Whether the scan is of more than one file."""
     is_split: bool = False
-    """Whether these are some of the files of a larger scan."""
+    """Whether this is only a part of the scan."""
 
     def constants(self, entry: Entry) -> dict[str, pa.Scalar]:
         """The values of an entry's folders, as the listing types them."""
@@ -67,7 +69,7 @@ def list_sources(origins: Sequence[Origin]) -> Listing:
         pa.field(key, _common_type(dict(entry.partitions).get(key) for entry in entries))
         for key in keys
     ]
-    return Listing(names_of(origins), entries, pa.schema(fields))
+    return Listing(names_of(origins), entries, pa.schema(fields), several=len(entries) > 1)
 
 
 def nothing_in(name: str) -> SourceNotFoundError:

@@ -150,8 +150,12 @@ class ParquetReader:
                 f"{self._name}: {place} claims {values} values in the bytes {start} to {end} of a "
                 f"file of {self._size}; it is truncated or corrupt, write or copy it again"
             )
-        if column.type is None or column.codec is None:
-            raise FileFormatError(f"{self._name}: {place} has no type or codec; it is corrupt")
+        leaf_chain = self._chains[leaf.leaf_index]
+        if column.codec is None or column.type != leaf_chain.elements[-1].type:
+            raise FileFormatError(
+                f"{self._name}: {place} has no codec, or a type other than in the schema; "
+                f"it is corrupt, write or copy it again"
+            )
         if values != block.num_rows and not leaf.is_repeated:
             raise FileFormatError(
                 f"{self._name}: {place} claims {values} values for {block.num_rows} rows; "
@@ -159,7 +163,7 @@ class ParquetReader:
             )
         return Chunk(
             leaf=leaf,
-            chain=self._chains[leaf.leaf_index],
+            chain=leaf_chain,
             physical_type=column.type,
             block=block.ordinal,
             num_values=values,
