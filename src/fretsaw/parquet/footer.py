@@ -16,6 +16,7 @@ from fretsaw.layout import Block
 from fretsaw.parquet import metadata
 
 _TRAILER = 8  # the footer's length in four bytes, then the magic
+_SIGNATURE = 28  # behind a footer in the clear of a file with encrypted columns
 
 
 class FieldSpan(NamedTuple):
@@ -57,8 +58,11 @@ def read_footer(name: str, size: int, tail: pa.Buffer) -> Steps[Footer]:
     else:
         data = tail.slice(tail.size - _TRAILER - length, length)
     try:
-        decoded: Any = metadata.decode(metadata.FileMetaData, data.to_pybytes())
-        return _checked(name, size, decoded)
+        decoded: Any
+        decoded, read = metadata.StructReader(data.to_pybytes()).read(metadata.FileMetaData)
+        if length - read not in (0, _SIGNATURE):
+            raise _Invalid(f"it ends after {read} of its {length} bytes")
+        return _checked(size, decoded)
     except (metadata.MalformedThrift, _Invalid) as error:
         raise FileFormatError(
             f"{name}: the footer at offset {end - length} is corrupt ({error}); "
@@ -70,7 +74,7 @@ class _Invalid(ValueError):
     """What makes a footer impossible."""
 
 
-def _checked(name: str, size: int, decoded: Any) -> Footer:
+def _checked(size: int, decoded: Any) -> Footer:
     if decoded.schema is None or decoded.row_groups is None or decoded.num_rows is None:
         raise _Invalid("the schema, the row groups or their rows are missing")
     elements, row_groups = decoded.schema, decoded.row_groups
