@@ -1,0 +1,319 @@
+"""Block predicates: which row groups a byte range keeps, and what that does to a scan."""
+
+import io
+import itertools
+import operator
+import pickle
+import random
+from collections.abc import Callable, Sequence
+from functools import reduce
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+import fretsaw as fs
+
+EVERYWHERE = (-(2**70), 2**70)
+
+
+def numbered(first: int, count: int) -> pa.Table:
+    """Rows whose id is their number in the file, and columns with and without a dictionary."""
+    ids = range(first, first + count)
+    names = [None if i % 7 == 3 else f"name {i % 5}" for i in ids]
+    return pa.table({"id": pa.array(ids, pa.int64()), "name": pa.array(names, pa.string())})
+
+
+def file_of(
+    block_sizes: tuple[int, ...], *, dictionary: bool = True, codec: str = "snappy"
+) -> bytes:
+    """A file with a row group for each size, zero included."""
+    sink = io.BytesIO()
+    options = {"use_dictionary": dictionary, "compression": codec, "write_page_index": True}
+    with pq.ParquetWriter(sink, numbered(0, 0).schema, **options) as writer:
+        first = 0
+        for size in block_sizes:
+            writer.write_table(numbered(first, size), row_group_size=max(size, 1))
+            first += size
+    return sink.getvalue()
+
+
+FILES = {
+    "one block": file_of((40,)),
+    "several blocks": file_of((40, 3, 500, 1, 77, 40, 12)),
+    "several blocks, no dictionary, not compressed": file_of(
+        (5, 9, 1, 200, 30), dictionary=False, codec="none"
+    ),
+    "empty blocks between": file_of((0, 6, 0, 0, 4, 0)),
+    "no blocks": file_of(()),
+}
+files = st.sampled_from(sorted(FILES)).map(FILES.__getitem__)
+bounds = st.integers(-50, 12_000) | st.integers(-(2**70), 2**70)
+
+
+def ids_of(scan: fs.Scan) -> list[int]:
+    ids: list[int] = scan.to_arrow()["id"].to_pylist()
+    return ids
+
+
+def midpoints(metadata: pq.FileMetaData) -> list[int]:
+    """The rule: start of the first chunk, its dictionary included, and half of all the chunks."""
+    found = []
+    for number in range(metadata.num_row_groups):
+        block = metadata.row_group(number)
+        chunks = [block.column(leaf) for leaf in range(block.num_columns)]
+        start = chunks[0].data_page_offset
+        # Some writers say 0 where there is no dictionary page.
+        start = min(start, chunks[0].dictionary_page_offset or start)
+        found.append(start + sum(chunk.total_compressed_size for chunk in chunks) // 2)
+    return found
+
+
+def rows_by_block(data: bytes) -> list[range]:
+    metadata = pq.read_metadata(io.BytesIO(data))
+    counts = [metadata.row_group(number).num_rows for number in range(metadata.num_row_groups)]
+    ends = list(itertools.accumulate(counts))
+    return [range(end - count, end) for count, end in zip(counts, ends, strict=True)]
+
+
+def kept(data: bytes, start: int, end: int) -> list[int]:
+    """The ids that a byte range must return."""
+    found = midpoints(pq.read_metadata(io.BytesIO(data)))
+    blocks = zip(found, rows_by_block(data), strict=True)
+    return [row for midpoint, rows in blocks if start <= midpoint < end for row in rows]
+
+
+@given(files, st.lists(bounds, max_size=12))
+@example(FILES["several blocks"], [])
+@example(FILES["several blocks"], [0, 0, 4, 4])
+@example(FILES["no blocks"], [10])
+def test_any_partition_returns_every_row_once_and_in_order(data: bytes, cuts: list[int]) -> None:
+    edges = [EVERYWHERE[0], *sorted(cuts), EVERYWHERE[1]]
+    parts = [fs.scan(data).filter(fs.byte_range(*pair)) for pair in itertools.pairwise(edges)]
+    assert [row for part in parts for row in ids_of(part)] == ids_of(fs.scan(data))
+    assert sum(part.count() for part in parts) == fs.scan(data).count()
+
+
+@given(files, st.lists(st.integers(0, 2_000), min_size=1, max_size=12))
+def test_a_partition_of_just_the_bytes_of_the_file_loses_nothing(
+    data: bytes, lengths: list[int]
+) -> None:
+    ends = [min(end, len(data)) for end in itertools.accumulate(lengths)]
+    edges = [0, *ends, len(data)]
+    parts = [fs.scan(data).filter(fs.byte_range(*pair)) for pair in itertools.pairwise(edges)]
+    assert [row for part in parts for row in ids_of(part)] == ids_of(fs.scan(data))
+
+
+@given(files, bounds, bounds)
+def test_a_range_keeps_the_blocks_whose_midpoint_is_inside(
+    data: bytes, start: int, end: int
+) -> None:
+    scan = fs.scan(data).filter(fs.byte_range(start, end))
+    assert ids_of(scan) == kept(data, start, end)
+    assert scan.count() == len(kept(data, start, end))
+
+
+@pytest.mark.parametrize("name", sorted(FILES))
+def test_the_midpoint_itself_decides(name: str) -> None:
+    data = FILES[name]
+    for midpoint in midpoints(pq.read_metadata(io.BytesIO(data))):
+        for start, end in [(midpoint, midpoint + 1), (midpoint + 1, 2**63), (-(2**63), midpoint)]:
+            scan = fs.scan(data).filter(fs.byte_range(start, end))
+            assert ids_of(scan) == kept(data, start, end)
+
+
+@pytest.mark.parametrize(("start", "end"), [(9, 9), (9, 3), (0, -1), (2**70, -(2**70)), (0, 0)])
+def test_an_empty_range_gives_no_rows_and_no_error(start: int, end: int) -> None:
+    scan = fs.scan(FILES["several blocks"]).filter(fs.byte_range(start, end))
+    assert ids_of(scan) == []
+    assert scan.count() == 0
+    assert scan.schema == numbered(0, 0).schema
+
+
+def test_bounds_may_be_numpy_integers() -> None:
+    data = FILES["several blocks"]
+    limits = np.iinfo(np.int64)
+    whole = fs.byte_range(np.int64(limits.min), np.int64(limits.max))  # type: ignore[arg-type]
+    assert ids_of(fs.scan(data).filter(whole)) == ids_of(fs.scan(data))
+    half = fs.byte_range(np.int32(0), np.int32(len(data) // 2))  # type: ignore[arg-type]
+    assert ids_of(fs.scan(data).filter(half)) == kept(data, 0, len(data) // 2)
+
+
+@given(files, st.integers(-3, 10) | bounds, st.integers(-3, 10) | bounds)
+def test_blocks_keeps_by_ordinal(data: bytes, start: int, end: int) -> None:
+    wanted = [
+        row
+        for ordinal, rows in enumerate(rows_by_block(data))
+        if start <= ordinal < end
+        for row in rows
+    ]
+    assert ids_of(fs.scan(data).filter(fs.blocks(start, end))) == wanted
+
+
+ranges = st.tuples(st.sampled_from([fs.byte_range, fs.blocks]), bounds, bounds)
+
+
+@given(files, st.lists(ranges, min_size=2, max_size=4))
+def test_and_intersects_like_several_filters(
+    data: bytes, parts: list[tuple[Callable[[int, int], fs.BlockPredicate], int, int]]
+) -> None:
+    predicates = [make(start, end) for make, start, end in parts]
+    alone = [set(ids_of(fs.scan(data).filter(predicate))) for predicate in predicates]
+    wanted = sorted(set.intersection(*alone))
+    assert ids_of(fs.scan(data).filter(reduce(operator.and_, predicates))) == wanted
+    assert ids_of(reduce(fs.Scan.filter, predicates, fs.scan(data))) == wanted
+
+
+def test_and_is_the_only_way_to_combine() -> None:
+    one, other = fs.byte_range(0, 10), fs.blocks(0, 1)
+    for combine in (operator.or_, operator.xor, operator.sub):
+        with pytest.raises(TypeError):
+            combine(one, other)
+    with pytest.raises(TypeError):
+        operator.invert(one)  # type: ignore[arg-type]
+    with pytest.raises(TypeError):
+        operator.and_(one, "id > 3")
+
+
+@given(files, bounds, bounds, st.sets(st.integers(0, 999)))
+def test_selected_rows_are_those_inside_the_kept_blocks(
+    data: bytes, start: int, end: int, numbers: set[int]
+) -> None:
+    total = fs.scan(data).count()
+    rows = sorted(number for number in numbers if number < total)
+    predicate = fs.byte_range(start, end)
+    wanted = sorted(set(kept(data, start, end)) & set(rows))
+    assert ids_of(fs.scan(data).filter(predicate).select_rows(rows)) == wanted
+    assert ids_of(fs.scan(data).select_rows(rows).filter(predicate)) == wanted
+
+
+@given(files, bounds, bounds, st.integers(0, 600), st.integers(0, 600))
+def test_windows_count_over_the_kept_blocks(
+    data: bytes, start: int, end: int, skip: int, count: int
+) -> None:
+    scan = fs.scan(data).filter(fs.byte_range(start, end))
+    wanted = kept(data, start, end)
+    assert ids_of(scan.skip(skip)) == wanted[skip:]
+    assert ids_of(scan.head(count)) == wanted[:count]
+    assert ids_of(scan.skip(skip).head(count)) == wanted[skip : skip + count]
+    assert ids_of(scan.tail(count)) == wanted[max(0, len(wanted) - count) :]
+
+
+def test_row_numbers_stay_those_of_the_file() -> None:
+    scan = fs.scan(FILES["several blocks"]).filter(fs.blocks(2, 4)).with_row_index()
+    table = scan.to_arrow()
+    assert table["index"].to_pylist() == table["id"].to_pylist() == list(range(43, 544))
+
+
+# Splits
+
+
+def all_ids(scans: Sequence[fs.Scan]) -> list[int]:
+    return [row for scan in scans for row in ids_of(scan)]
+
+
+@settings(max_examples=60)
+@given(files, st.integers(1, 20_000) | st.just(2**70), bounds, bounds)
+def test_splits_partition_a_scan(data: bytes, target: int, start: int, end: int) -> None:
+    scan = fs.scan(data)
+    assert all_ids(scan.splits(target_bytes=target)) == ids_of(scan)
+    narrow = scan.filter(fs.byte_range(start, end)).select_rows(range(0, scan.count(), 3))
+    assert all_ids(narrow.splits(target_bytes=target)) == ids_of(narrow)
+
+
+def test_splits_follow_the_target() -> None:
+    data = FILES["several blocks"]
+    assert len(fs.scan(data).splits(target_bytes=2**40)) == 1
+    assert len(fs.scan(data).splits()) == 1
+    sizes = [len(fs.scan(data).splits(target_bytes=target)) for target in (1, 1_000, 4_000)]
+    assert sizes == sorted(sizes, reverse=True)
+    assert sizes[0] > sizes[-1] > 0
+
+
+def test_splits_keep_the_columns_and_are_picklable(tmp_path: Path) -> None:
+    path = tmp_path / "blocks.parquet"
+    path.write_bytes(FILES["several blocks"])
+    for source in (path, str(path), FILES["several blocks"]):
+        scan = fs.scan(source).select("name").with_row_index("row")
+        splits = scan.splits(target_bytes=1_000)
+        assert len(splits) > 1
+        copies: list[fs.Scan] = pickle.loads(pickle.dumps(splits))
+        assert pa.concat_tables([copy.to_arrow() for copy in copies]).equals(scan.to_arrow())
+        assert all(copy.schema == scan.schema for copy in copies)
+
+
+def test_a_split_can_be_narrowed_further() -> None:
+    splits = fs.scan(FILES["several blocks"]).splits(target_bytes=1_000)
+    for split in splits:
+        rows = ids_of(split)
+        assert ids_of(split.skip(2).head(3)) == rows[2:5]
+        assert ids_of(split.select_rows(rows[:1])) == rows[:1]
+
+
+@pytest.mark.parametrize(
+    "scan",
+    [
+        fs.scan(FILES["several blocks"]).skip(1),
+        fs.scan(FILES["several blocks"]).head(1),
+        fs.scan(FILES["several blocks"]).tail(1),
+        fs.scan(FILES["no blocks"]).skip(0),
+    ],
+    ids=["skip", "head", "tail", "skip nothing"],
+)
+def test_a_window_cannot_be_split(scan: fs.Scan) -> None:
+    with pytest.raises(ValueError, match="split"):
+        scan.splits(target_bytes=100)
+
+
+@pytest.mark.parametrize("target", [0, -1])
+def test_a_target_must_be_positive(target: int) -> None:
+    with pytest.raises(ValueError, match="target_bytes"):
+        fs.scan(FILES["one block"]).splits(target_bytes=target)
+
+
+# Odd files
+
+
+@pytest.mark.parametrize("rows", [0, 10])
+def test_a_file_without_columns(rows: int) -> None:
+    sink = io.BytesIO()
+    pq.write_table(pa.table({"id": range(rows)}).select([]), sink, row_group_size=4)
+    data = sink.getvalue()
+    total = pq.read_metadata(io.BytesIO(data)).num_rows
+    cuts = [EVERYWHERE[0], 0, *range(1, len(data), 7), len(data), EVERYWHERE[1]]
+    parts = [fs.scan(data).filter(fs.byte_range(*pair)) for pair in itertools.pairwise(cuts)]
+    assert fs.scan(data).count() == sum(part.count() for part in parts) == total
+    tables = [part.to_arrow() for part in parts]
+    assert sum(table.num_rows for table in tables) == total
+    assert {table.num_columns for table in tables} == {0}
+    indexed = [part.with_row_index().to_arrow()["index"].to_pylist() for part in parts]
+    assert list(itertools.chain(*indexed)) == list(range(total))
+
+
+def test_files_by_other_writers(corpus: Path) -> None:
+    compared = 0
+    for path in sorted((corpus / "parquet" / "data").glob("*.parquet")):
+        try:
+            metadata = pq.read_metadata(path)
+        except pa.ArrowInvalid:  # no oracle
+            continue
+        size = path.stat().st_size
+        seeded = random.Random(path.name)
+        cuts = sorted(seeded.randrange(-10, size + 10) for _ in range(4))
+        edges = [-100, *cuts, *midpoints(metadata)[:20], size + 100]
+        counts = []
+        for start, end in itertools.pairwise(sorted(edges)):
+            counts.append(fs.scan(path).filter(fs.byte_range(start, end)).count())
+            wanted = sum(
+                metadata.row_group(number).num_rows
+                for number, midpoint in enumerate(midpoints(metadata))
+                if start <= midpoint < end
+            )
+            assert counts[-1] == wanted, f"{path.name}: bytes {start} to {end}"
+        assert sum(counts) == fs.scan(path).count(), path.name
+        compared += 1
+    assert compared > 30

@@ -1,0 +1,80 @@
+"""Streaming needs as much memory for a large file as for a small one."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+pytestmark = pytest.mark.slow
+
+PIECE = 100_000
+SMALL, LARGE = 16, 160  # pieces: the small file is larger than what streaming holds at a time
+LAYOUTS = ("many blocks", "one block")
+
+# The high-water mark of this process alone: `ru_maxrss` would count the parent's from before exec.
+MEASURE = """
+import sys
+import fretsaw as fs
+rows = {how}
+status = open("/proc/self/status").read()
+print(rows, int(status.split("VmHWM:")[1].split()[0]) // 1024)
+"""
+BATCHES = "sum(batch.num_rows for batch in fs.scan(sys.argv[1]).batches())"
+WINDOW = "sum(batch.num_rows for batch in fs.scan(sys.argv[1]).skip(1_000).batches(10_000))"
+AT_ONCE = "fs.scan(sys.argv[1]).select('id', 'when', 'code').to_arrow().num_rows"
+
+
+def piece() -> pa.Table:
+    seeded = np.random.default_rng(1)
+    cities = [f"a city of many letters, number {number}" for number in range(500)]
+    return pa.table(
+        {
+            "id": np.arange(PIECE) // 20,
+            "when": pa.array(np.arange(PIECE) // 20 * 1_000, pa.timestamp("us")),
+            "amount": seeded.integers(0, 10_000, PIECE) / 100,
+            "code": seeded.integers(0, 10_000, PIECE),
+            "city": pa.array([cities[number] for number in seeded.integers(0, 500, PIECE)]),
+            "flag": seeded.integers(0, 2, PIECE).astype(bool),
+        }
+    )
+
+
+def write(path: Path, pieces: int, layout: str) -> Path:
+    """Row groups of two pieces each, or a single one with all of them."""
+    rows = PIECE * (2 if layout == "many blocks" else pieces)
+    table = pa.concat_tables([piece()] * pieces)
+    options = {"use_dictionary": False, "compression": "zstd", "write_page_index": True}
+    pq.write_table(table, path, row_group_size=rows, **options)
+    assert pq.read_metadata(path).num_row_groups == (pieces // 2 if layout == "many blocks" else 1)
+    assert path.stat().st_size < 150e6
+    return path
+
+
+def peak(how: str, path: Path, rows: int) -> int:
+    """The megabytes that a fresh process needs at most; the lesser of two runs."""
+    command = [sys.executable, "-c", MEASURE.format(how=how), str(path)]
+    runs = []
+    for _ in range(2):
+        done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=200)
+        found, megabytes = map(int, done.stdout.split())
+        assert found == rows
+        runs.append(megabytes)
+    return min(runs)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_streaming_a_large_file_needs_no_more_than_a_small_one(tmp_path: Path, layout: str) -> None:
+    small = write(tmp_path / "small.parquet", SMALL, layout)
+    large = write(tmp_path / "large.parquet", LARGE, layout)
+    little = peak(BATCHES, small, SMALL * PIECE)
+    much = peak(BATCHES, large, LARGE * PIECE)
+    window = peak(WINDOW, large, LARGE * PIECE - 1_000)
+    at_once = peak(AT_ONCE, large, LARGE * PIECE)
+    message = f"small {little} MB, large {much} MB, window {window} MB, at once {at_once} MB"
+    assert much <= max(little * 1.25, little + 40), message
+    assert window <= max(little * 1.25, little + 40), message
+    assert at_once > much + 100, message  # or else nothing was measured
