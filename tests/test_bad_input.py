@@ -16,6 +16,8 @@ from thrift.Thrift import TType
 import fretsaw as fs
 from tests.hostile import Bench, Place, Raw, changed, check, decoded, encoded, variants
 
+pytestmark = pytest.mark.slow
+
 # Sample files
 
 TABLE = pa.table({"id": range(60), "text": [f"row {i % 9}" for i in range(60)]})

@@ -27,6 +27,8 @@ from tests.nested_data import (
 )
 from tests.pages import row_groups
 
+pytestmark = pytest.mark.slow
+
 ROWS = 120
 seeds = st.integers(0, 2**32 - 1)
 layouts = st.fixed_dictionaries(

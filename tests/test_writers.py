@@ -28,6 +28,8 @@ from tests.nested_data import (
 )
 from tests.pages import random_array, row_groups
 
+pytestmark = pytest.mark.slow
+
 COMMON = (
     *(pa.bool_(), pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.float32(), pa.float64()),
     *(pa.decimal128(7, 2), pa.decimal128(17, 4), pa.decimal128(30, 5), pa.date32()),
