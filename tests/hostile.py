@@ -62,7 +62,7 @@ def damaged(case: Case, folder: Path) -> Path:
 
 
 def plain(kind: pa.DataType) -> pa.DataType:
-    """A type of the same layout that asks nothing of its values and compares their bytes.
+    """A type of the same layout, without names, that asks nothing of its values: only bytes.
 
     Damaged text may not be UTF-8 and a damaged decimal may have too many digits, for pyarrow as
     well; NaN is to be equal to itself.
@@ -76,11 +76,11 @@ def plain(kind: pa.DataType) -> pa.DataType:
     if pa.types.is_large_string(kind):
         return pa.large_binary()
     if pa.types.is_struct(kind):
-        return pa.struct([field.with_type(plain(field.type)) for field in kind])
+        return pa.struct([(str(number), plain(field.type)) for number, field in enumerate(kind)])
     if pa.types.is_map(kind):
         return pa.map_(plain(kind.key_type), plain(kind.item_type))
     if pa.types.is_list(kind):
-        return pa.list_(kind.value_field.with_type(plain(kind.value_type)))
+        return pa.list_(plain(kind.value_type))
     return kind
 
 
@@ -99,9 +99,9 @@ def comparable(table: pa.Table) -> list[pa.Array]:
 
 def same(one: pa.Table, other: pa.Table, names: bool = True) -> bool:
     """Whether two tables hold the same, by the same names."""
-    if names and one.schema.names != other.schema.names:
+    if names and (one.schema.names, one.schema.types) != (other.schema.names, other.schema.types):
         return False
-    if one.shape != other.shape or one.schema.types != other.schema.types:
+    if one.shape != other.shape:
         return False
     pairs = zip(comparable(one), comparable(other), strict=True)
     return all(a.equals(b) for a, b in pairs)

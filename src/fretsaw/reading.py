@@ -71,6 +71,9 @@ class Reading:
     def count(self) -> int:
         """How many rows the result has."""
         self.check()
+        if self._query.selects_all and not self._query.window:
+            self._likely_files = sys.maxsize
+            return sum(file.num_rows for file in self._files())
         return sum(share.selected.selected_count for share in self.shares())
 
     def _blocks(self) -> Iterator[BlockWork]:
