@@ -17,7 +17,7 @@ from fretsaw.plan import BlockRows, divide
 from fretsaw.projection import Projection
 from fretsaw.selection import RowSelection
 
-GROUP_BYTES = 4 << 20
+GROUP_BYTES = 1 << 20
 """Leaves are decoded together, as one small file, up to this size."""
 MOST_AHEAD = 16
 """No more pieces than this are begun ahead, however small they are."""

@@ -130,6 +130,7 @@ SchemaElement = _struct(
     logicalType=(10, LogicalType),
 )
 KeyValue = _struct("KeyValue", key=(1, _BYTES), value=(2, _BYTES))
+SizeStatistics = _struct("SizeStatistics", unencoded_byte_array_data_bytes=(1, _LONG))
 ColumnMetaData = _struct(
     "ColumnMetaData",
     type=(1, _INT),
@@ -139,6 +140,7 @@ ColumnMetaData = _struct(
     total_compressed_size=(7, _LONG),
     data_page_offset=(9, _LONG),
     dictionary_page_offset=(11, _LONG),
+    size_statistics=(16, SizeStatistics),
 )
 ColumnChunk = _struct(
     "ColumnChunk",

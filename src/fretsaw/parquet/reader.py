@@ -175,8 +175,11 @@ class ParquetReader:
     def _width(self, block: Block, leaf: SchemaNode) -> float:
         """Bytes of one decoded row; dictionaries make what is stored much smaller than that."""
         stored = self._footer.row_groups[block.ordinal].columns[leaf.leaf_index].meta_data
-        encoded = max(0, stored.total_uncompressed_size or 0) / max(1, block.num_rows)
-        return max(encoded, _DECODED_WIDTH.get(leaf.physical_type or "", 16))
+        size = stored.total_uncompressed_size or 0
+        if stored.size_statistics is not None:
+            size = max(size, stored.size_statistics.unencoded_byte_array_data_bytes or 0)
+        stated = max(0, size) / max(1, block.num_rows)
+        return max(stated, _DECODED_WIDTH.get(leaf.physical_type or "", 16))
 
     @cached_property
     def _arrow_schema(self) -> pa.Schema | None:

@@ -65,8 +65,9 @@ def _decode_together(
 def _read_columns(file: pq.ParquetFile, segments: Sequence[Segment]) -> list[pa.ChunkedArray]:
     most = max(segment.rows + segment.is_exact for segment in segments)
     if len({min(most, segment.page_rows) for segment in segments}) == 1:
-        # Columns of one length are a table, which Arrow decodes on all of its threads at once.
-        columns = list(file.read_row_group(0, use_threads=len(segments) > 1).columns)
+        # Columns of one length are a table, and one call is cheaper than many. Not on Arrow's own
+        # threads: a process that ends soon after may abort in their clean-up.
+        columns = list(file.read_row_group(0, use_threads=False).columns)
     else:
         columns = [
             file.read_row_group(0, columns=[str(name)], use_threads=False).column(0)
