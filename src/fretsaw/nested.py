@@ -10,7 +10,6 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from fretsaw.schema import SchemaNode
 
@@ -78,7 +77,7 @@ def _fixed_size(
 ) -> pa.Array:
     """Lists of one size; a null list takes its place in the values all the same."""
     size, lengths = arrow_type.list_size, np.diff(offsets)
-    present = pc.is_valid(first).to_numpy(zero_copy_only=False)
+    present = first.is_valid().to_numpy(zero_copy_only=False)
     if (lengths[present] != size).any():
         raise MisalignedLeaves(f"lists that are not of size {size}, as {arrow_type} says")
     if not present.all():
@@ -88,7 +87,7 @@ def _fixed_size(
 
 
 def _validity(array: pa.Array) -> pa.Buffer | None:
-    return pc.is_valid(array).buffers()[1] if array.null_count else None
+    return array.is_valid().buffers()[1] if array.null_count else None
 
 
 def _array(
