@@ -182,7 +182,6 @@ def readable_files(corpus: Path) -> Iterator[Path]:
         yield path
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("shard", range(6))
 def test_a_flipped_byte_gives_an_error_or_what_pyarrow_reads(
     corpus: Path, tmp_path: Path, shard: int
@@ -192,14 +191,24 @@ def test_a_flipped_byte_gives_an_error_or_what_pyarrow_reads(
         seeded = random.Random(path.name)
         data = path.read_bytes()
         starts = (len(parts_of(data)[0]), 0)
-        windows = 2 if len(data) < 500_000 else 1
-        for number in range(60):
+        for number in range(200):
             offset = seeded.randrange(starts[number % 2], len(data))
             change = seeded.choice([1 << seeded.randrange(8), seeded.randrange(1, 256)])
             name = f"{path.name} {number}: {offset} ^ {change}"
+            windows = int(number < 60) + int(number < 60 and len(data) < 500_000)
             bench.change(name, path, flip=[offset, change], windows=windows)
-    assert len(bench.cases) > 600
+    assert len(bench.cases) > 1_500
     check(bench.cases)
+
+
+def test_a_truncated_file_of_another_writer_is_a_format_error(corpus: Path, tmp_path: Path) -> None:
+    bench = Bench(tmp_path)
+    for path in readable_files(corpus):
+        seeded = random.Random(path.name)
+        size = path.stat().st_size
+        for cut in (size - 1, size - 5, *(seeded.randrange(size) for _ in range(8))):
+            bench.change(f"{path.name} cut at {cut}", path, cut=cut)
+    check(bench.cases, must_fail=True)
 
 
 def test_files_by_other_writers_that_are_broken_or_cut_off(corpus: Path, tmp_path: Path) -> None:
