@@ -5,6 +5,7 @@ pages in one block. Block predicates (`byte_range`, `blocks`) choose blocks by w
 The planner reads these; the formats make them.
 """
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 import numpy as np
@@ -63,14 +64,14 @@ class PageIndex:
         return self.boundaries[1:] - self.boundaries[:-1]
 
 
-class BlockPredicate:
+class BlockPredicate(ABC):
     """Chooses blocks by where they live in the file; `&` intersects two of them."""
 
     __slots__ = ()
 
+    @abstractmethod
     def keeps(self, block: Block) -> bool:
         """Whether the block belongs to the scan."""
-        raise NotImplementedError
 
     def __and__(self, other: "BlockPredicate") -> "BlockPredicate":
         if not isinstance(other, BlockPredicate):
