@@ -18,6 +18,7 @@ from fretsaw.errors import (
 )
 from fretsaw.layout import Block, BlockPredicate, blocks, byte_range
 from fretsaw.plan import Plan
+from fretsaw.predicate import Column, Predicate, col
 from fretsaw.scan import DataFile, Scan, open, scan
 from fretsaw.schema import SchemaNode
 from fretsaw.selection import RowSelection, RowSelector
@@ -28,11 +29,13 @@ __version__ = "0.1.0"
 __all__ = [
     "Block",
     "BlockPredicate",
+    "Column",
     "ColumnNotFoundError",
     "DataFile",
     "FileFormatError",
     "FretsawError",
     "Plan",
+    "Predicate",
     "PredicateSyntaxError",
     "PredicateTypeError",
     "RowSelection",
@@ -44,6 +47,7 @@ __all__ = [
     "Trace",
     "blocks",
     "byte_range",
+    "col",
     "open",
     "scan",
     "trace",

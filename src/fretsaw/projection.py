@@ -6,7 +6,6 @@ them from one file: with leaves to decode and zip, with values of the file's fol
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -16,10 +15,8 @@ from fretsaw.arrays import take_rows
 from fretsaw.errors import ColumnNotFoundError, FileFormatError, SchemaMismatchError
 from fretsaw.formats import FileReader
 from fretsaw.nested import MisalignedLeaves, assemble
-from fretsaw.schema import SchemaNode
+from fretsaw.schema import Path, SchemaNode, spelled
 from fretsaw.selection import RowSelection
-
-Column: TypeAlias = str | tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -27,7 +24,7 @@ class Target:
     """The columns of the result, in order."""
 
     schema: pa.Schema
-    asked: tuple[tuple[Column, ...], ...]
+    asked: tuple[tuple[Path, ...], ...]
     """For each column, the paths by which it was asked for."""
     partitions: frozenset[str]
     """Those that come from folders."""
@@ -112,13 +109,13 @@ def _only_rows(count: int, schema: pa.Schema) -> pa.Table:
 def target_of(
     reader: FileReader,
     file: str,
-    columns: Sequence[Column] | None,
+    columns: Sequence[Path] | None,
     partitions: pa.Schema,
     several: bool,
 ) -> Target:
     """Settle the columns by one file; all of its columns and folders, if none were named."""
     fields: list[pa.Field] = []
-    asked: list[tuple[Column, ...]] = []
+    asked: list[tuple[Path, ...]] = []
     if columns is None:
         own = [p for p, name in enumerate(reader.field_names) if name not in partitions.names]
         schema, _ = reader.describe(own)
@@ -146,9 +143,9 @@ def target_of(
     )
 
 
-def union(targets: Sequence[Target], columns: Sequence[Column] | None) -> Target:
+def union(targets: Sequence[Target], columns: Sequence[Path] | None) -> Target:
     """The columns of all targets, in the order in which they were asked for."""
-    fields: dict[str, tuple[pa.Field, tuple[Column, ...]]] = {}
+    fields: dict[str, tuple[pa.Field, tuple[Path, ...]]] = {}
     for target in targets:
         for field, paths in zip(target.schema, target.asked, strict=True):
             fields.setdefault(field.name, (field, paths))
@@ -229,10 +226,10 @@ def _with_extras(
 
 
 def _grouped(
-    columns: Sequence[Column], names: Sequence[str], partitions: Sequence[str], file: str
-) -> dict[str, list[Column]]:
+    columns: Sequence[Path], names: Sequence[str], partitions: Sequence[str], file: str
+) -> dict[str, list[Path]]:
     """The columns by the top-level field that they lie in, at the place of the first of each."""
-    groups: dict[str, list[Column]] = {}
+    groups: dict[str, list[Path]] = {}
     for column in columns:
         folder = column if isinstance(column, str) else ".".join(column)
         top = folder if folder in partitions else names[_top_level(names, column, file)[0]]
@@ -240,9 +237,7 @@ def _grouped(
     return groups
 
 
-def _resolve(
-    reader: FileReader, file: str, columns: Sequence[Column]
-) -> tuple[pa.Field, SchemaNode]:
+def _resolve(reader: FileReader, file: str, columns: Sequence[Path]) -> tuple[pa.Field, SchemaNode]:
     """The one field that holds these columns, cut to them."""
     wanted: set[int] = set()
     schema: pa.Schema
@@ -252,13 +247,13 @@ def _resolve(
         node = top if below is None else top.find(below)
         if node is None:
             known = [".".join(leaf.path) for leaf in top.leaves()]
-            raise ColumnNotFoundError.among(_spelled(column), known, file)
+            raise ColumnNotFoundError.among(spelled(column), known, file)
         wanted.update(leaf.leaf_index for leaf in node.leaves())
     pruned = top.pruned(wanted)
     return schema.field(0).with_type(pruned.arrow_type), pruned
 
 
-def _top_level(names: Sequence[str], column: Column, file: str) -> tuple[int, Column | None]:
+def _top_level(names: Sequence[str], column: Path, file: str) -> tuple[int, Path | None]:
     """The top-level field that a column lies in, and the path below it, if there is one.
 
     A name that contains dots is matched whole first.
@@ -271,10 +266,10 @@ def _top_level(names: Sequence[str], column: Column, file: str) -> tuple[int, Co
             )
         if count:
             return names.index(name), below
-    raise ColumnNotFoundError.among(_spelled(column), names, file)
+    raise ColumnNotFoundError.among(spelled(column), names, file)
 
 
-def _divisions(column: Column) -> Iterator[tuple[str, Column | None]]:
+def _divisions(column: Path) -> Iterator[tuple[str, Path | None]]:
     """What may be the name of the top-level field, longest first, and what is left then."""
     if isinstance(column, tuple):
         yield from [(column[0], column[1:] or None)] if column else []
@@ -283,10 +278,6 @@ def _divisions(column: Column) -> Iterator[tuple[str, Column | None]]:
     steps = column.split(".")
     for count in range(len(steps) - 1, 0, -1):
         yield ".".join(steps[:count]), ".".join(steps[count:])
-
-
-def _spelled(column: Column) -> str:
-    return column if isinstance(column, str) else ".".join(column)
 
 
 def _nullable(arrow_type: pa.DataType) -> pa.DataType:

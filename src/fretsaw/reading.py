@@ -18,7 +18,8 @@ from fretsaw.execute import BlockWork, run
 from fretsaw.files import OpenFile, open_in_order
 from fretsaw.formats import ReadOptions
 from fretsaw.plan import Amount, BlockPlan, FileRows, Plan, Query, block_plan, file_rows
-from fretsaw.projection import Column, Projection, Target, project, target_of, union
+from fretsaw.projection import Projection, Target, project, target_of, union
+from fretsaw.schema import Path
 from fretsaw.sources import Listing, nothing_in
 from fretsaw.storage import source_name
 
@@ -139,8 +140,8 @@ class Reading:
         return union(targets, columns)
 
     def _where_found(
-        self, columns: Sequence[Column] | None
-    ) -> Iterator[tuple[OpenFile, Sequence[Column] | None]]:
+        self, columns: Sequence[Path] | None
+    ) -> Iterator[tuple[OpenFile, Sequence[Path] | None]]:
         """For each file, the columns that no file before it has."""
         missing = list(columns or [])
         error: ColumnNotFoundError | None = None

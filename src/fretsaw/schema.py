@@ -6,9 +6,17 @@ the format stores around these. A leaf is a primitive column; leaves are numbere
 
 from collections.abc import Container, Iterator
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, TypeAlias
 
 import pyarrow as pa
+
+Path: TypeAlias = str | tuple[str, ...]
+"""How users name a column: `"a.b"`, or exactly, `("a", "b")`."""
+
+
+def spelled(path: Path) -> str:
+    """A path as messages show it."""
+    return path if isinstance(path, str) else ".".join(path)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +73,7 @@ class SchemaNode:
         """The value of a map, `None` for anything else and for a map of keys alone."""
         return self.children[1] if self.is_map and len(self.children) > 1 else None
 
-    def find(self, path: str | tuple[str, ...]) -> "SchemaNode | None":
+    def find(self, path: Path) -> "SchemaNode | None":
         """The node at the end of a path from here: `"a.b"`, or exactly, `("a", "b")`.
 
         A name that contains dots is matched whole first. Steps into lists and maps may be left out
