@@ -1,21 +1,26 @@
 """Runs a plan piece by piece on threads, in order and in bounded memory.
 
-A piece is some rows of one block. Its leaves are fetched, cut and decoded in groups, each a task
-of the pool; the next pieces are under way while this one is consumed, within a bound of bytes.
+A piece is some rows of one block. Where a condition is left, the rows that match are found first;
+the window is laid over them, and only then are the leaves of the result fetched, cut and decoded,
+in groups. The next pieces are under way while this one is consumed, within a bound of bytes.
 """
 
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+import numpy as np
 import pyarrow as pa
 
-from fretsaw import formats, threads, trace
+from fretsaw import threads
 from fretsaw.files import OpenFile
 from fretsaw.layout import Block, PageIndex
-from fretsaw.plan import BlockRows, divide
+from fretsaw.plan import BlockRows, Window, divide, ramp
 from fretsaw.projection import Projection
+from fretsaw.schema import SchemaNode
+from fretsaw.search import Decoded, Match, decode, find
 from fretsaw.selection import RowSelection
+from fretsaw.survey import Search
 
 GROUP_BYTES = 1 << 20
 """Leaves are decoded together, as one small file, up to this size."""
@@ -29,97 +34,203 @@ class BlockWork:
 
     file: OpenFile
     selected: BlockRows
+    search: Search | None
+    """How to find the rows that match; None: all that are selected do."""
     projection: Projection
     first_row: int
     """Where the block begins in the whole scan."""
 
+    @property
+    def block(self) -> Block:
+        return self.selected.block
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Candidates:
+    """Rows of a block, in which the matching ones are being found."""
+
+    work: BlockWork
+    rows: RowSelection
+    pages: list[PageIndex] | None
+    """The pages of the leaves of the result, where they are known already."""
+    width: float
+    finding: threads.Task[Match] | None
+
+    def match(self) -> Match:
+        return Match(self.rows, {}) if self.finding is None else self.finding.result()
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Piece:
+    """Rows of a block that are being decoded."""
+
     work: BlockWork
     rows: RowSelection
-    pages: Sequence[PageIndex]
+    tasks: list[threads.Task[list[pa.ChunkedArray]]]
+    decoded_bytes: float
 
-    @property
-    def block(self) -> Block:
-        return self.work.selected.block
-
-    @property
-    def decoded_bytes(self) -> float:
-        return sum(index.width for index in self.pages) * self.rows.selected_count
-
-    def leaf_bytes(self) -> list[int]:
-        starts, ends = self.rows.starts, self.rows.ends
-        return [int(index.sizes[index.overlapping(starts, ends)].sum()) for index in self.pages]
-
-    def table(self, arrays: Sequence[pa.ChunkedArray]) -> pa.Table:
+    def table(self) -> pa.Table:
+        arrays = [array for task in self.tasks for array in task.result()]
         return self.work.projection.table(arrays, self.rows, self.work.first_row)
 
 
-def run(blocks: Iterable[BlockWork], piece_bytes: int) -> Iterator[pa.Table]:
-    """Decode the selected rows of the blocks, in order, about two pieces ahead of the consumer."""
-    pieces = _pieces(blocks, piece_bytes)
-    under_way: deque[tuple[_Piece, list[threads.Task[list[pa.ChunkedArray]]]]] = deque()
+class Execution:
+    """The running execution of a scan: what is under way, and what is left of the window."""
 
-    def begin_more() -> None:
-        ahead = sum(piece.decoded_bytes for piece, _ in under_way)
-        while ahead < 2 * piece_bytes and len(under_way) < MOST_AHEAD:
-            piece = next(pieces, None)
-            if piece is None:
+    def __init__(self, blocks: Iterable[BlockWork], window: Window, piece_bytes: int) -> None:
+        self._window = window
+        self._piece_bytes = piece_bytes
+        self._reach = float(max(window.rows_needed or 0, 1))
+        """Rows to search next where few may be enough."""
+        self._waiting = self._divided(blocks)
+        self._candidates: deque[_Candidates] = deque()
+        self._pieces: deque[_Piece] = deque()
+
+    def tables(self) -> Iterator[pa.Table]:
+        """The result, in order (for a tail from its end on), some pieces ahead of the consumer."""
+        try:
+            self._advance()
+            while self._pieces:
+                tables = [self._pieces[0].table()]
+                self._pieces.popleft()
+                self._advance()
+                yield tables.pop()
+        finally:
+            finding = [c.finding for c in self._candidates if c.finding is not None]
+            decoding = [task for piece in self._pieces for task in piece.tasks]
+            threads.abandon([*finding, *decoding])
+
+    def _advance(self) -> None:
+        """Begin as much as memory allows, and wait only where nothing is under way yet."""
+        while not self._window.is_over:
+            self._find_more()
+            if not self._candidates:
                 return
-            under_way.append((piece, _start(piece)))
-            ahead += piece.decoded_bytes
+            front = self._candidates[0]
+            ahead = sum(piece.decoded_bytes for piece in self._pieces)
+            is_full = ahead >= 2 * self._piece_bytes or len(self._pieces) >= MOST_AHEAD
+            is_found = front.finding is None or front.finding.done()
+            if self._pieces and (is_full or not is_found):
+                return
+            self._candidates.popleft()
+            self._decode(front)
 
-    try:
-        begin_more()
-        while under_way:
-            piece, tasks = under_way[0]
-            tables = [piece.table([array for task in tasks for array in task.result()])]
-            under_way.popleft()
-            del piece, tasks  # nothing stays alive here while the next pieces are decoded
-            begin_more()
-            yield tables.pop()
-    finally:
-        threads.abandon(task for _, tasks in under_way for task in tasks)
+    def _find_more(self) -> None:
+        """Begin to search the next rows, as far as they are surely or likely needed."""
+        size = sum(c.width * c.rows.selected_count for c in self._candidates)
+        rows = sum(c.rows.selected_count for c in self._candidates)
+        while size < 2 * self._piece_bytes and len(self._candidates) < MOST_AHEAD:
+            needed = self._window.rows_needed
+            if needed is not None and rows >= needed:
+                return
+            following = next(self._waiting, None)
+            if following is None:
+                return
+            self._candidates.append(following)
+            size += following.width * following.rows.selected_count
+            rows += following.rows.selected_count
+
+    def _decode(self, candidates: _Candidates) -> None:
+        """Begin to decode what matches and lies inside the window."""
+        work, found = candidates.work, candidates.match()
+        rows = found.rows
+        if self._window:
+            rows, self._window = self._window.apply(rows)
+        if not rows.selects_any():
+            return
+        leaves = work.projection.leaves
+        pages = candidates.pages
+        if pages is None:
+            known = work.search.pages if work.search else {}
+            selected = replace(work.selected, rows=rows)
+            pages = work.file.pages_of(selected, leaves, self._piece_bytes, known)
+        tasks = list(_start(work, pages, rows, found.decoded))
+        size = sum(index.width for index in pages) * rows.selected_count
+        self._pieces.append(_Piece(work, rows, tasks, size))
+
+    def _divided(self, blocks: Iterable[BlockWork]) -> Iterator[_Candidates]:
+        for work in blocks:
+            leaves, rows = work.projection.leaves, work.selected.rows
+            if work.search is None:
+                pages = work.file.pages_of(work.selected, leaves, self._piece_bytes)
+                width = sum(index.width for index in pages)
+                for piece in divide(rows, pages, self._piece_bytes):
+                    yield _Candidates(work, piece, pages, width, None)
+                continue
+            searched = list(work.search.pages.values())
+            chunks = work.file.chunks(work.block, leaves)
+            width = sum(index.width for index in (*searched, *chunks))
+            if self._window.rows_needed is None:
+                pieces = divide(rows, searched, self._piece_bytes, width)
+            else:
+                most, backward = self._piece_bytes / width, self._window.tail is not None
+                pieces = ramp(rows, searched, self._reach, most, backward)
+                self._reach = min(self._reach * 2 ** len(pieces), max(self._reach, most))
+            for piece in pieces:
+                finding = threads.start(find, work.file, work.block, work.search, piece)
+                yield _Candidates(work, piece, None, width, finding)
 
 
-def _pieces(blocks: Iterable[BlockWork], piece_bytes: int) -> Iterator[_Piece]:
-    for work in blocks:
-        pages = work.file.pages_of(work.selected, work.projection.leaves, piece_bytes)
-        for rows in divide(work.selected.rows, pages, piece_bytes):
-            yield _Piece(work, rows, pages)
+def _start(
+    work: BlockWork, pages: Sequence[PageIndex], rows: RowSelection, decoded: dict[int, Decoded]
+) -> Iterator[threads.Task[list[pa.ChunkedArray]]]:
+    """Begin to decode rows: a task for each group of leaves."""
+    sizes = [int(i.sizes[i.overlapping(rows.starts, rows.ends)].sum()) for i in pages]
+    leaves = work.projection.leaves
+    for group in _groups(leaves, sizes, decoded):
+        first = leaves[group.start]
+        if first.leaf_index in decoded:
+            before = decoded[first.leaf_index]
+            yield threads.start(_reuse, work, first, pages[group.start], rows, before)
+        else:
+            part = slice(group.start, group.stop)
+            yield threads.start(decode, work.file, work.block, leaves[part], pages[part], rows)
 
 
-def _start(piece: _Piece) -> list[threads.Task[list[pa.ChunkedArray]]]:
-    """Begin to decode a piece: a task for each group of leaves."""
-    return [threads.start(_decode, piece, group) for group in _groups(piece.leaf_bytes())]
-
-
-def _groups(sizes: Sequence[int]) -> Iterator[range]:
-    """Neighbouring leaves that are decoded together."""
-    begin, total = 0, 0
-    for position, size in enumerate(sizes):
-        if position > begin and total + size > GROUP_BYTES:
+def _groups(
+    leaves: Sequence[SchemaNode], sizes: Sequence[int], decoded: dict[int, Decoded]
+) -> Iterator[range]:
+    """Neighbouring leaves that are decoded together; one that is decoded already stays alone."""
+    begin, total, alone = 0, 0, False
+    for position, (leaf, size) in enumerate(zip(leaves, sizes, strict=True)):
+        is_decoded = leaf.leaf_index in decoded
+        if position > begin and (alone or is_decoded or total + size > GROUP_BYTES):
             yield range(begin, position)
             begin, total = position, 0
+        alone = is_decoded
         total += size
     if begin < len(sizes):
         yield range(begin, len(sizes))
 
 
-def _decode(piece: _Piece, group: range) -> list[pa.ChunkedArray]:
-    """Fetch, cut and decode some leaves of a piece."""
-    file, leaves = piece.work.file, piece.work.projection.leaves
-    cuts = [
-        file.reader.cut(piece.block, leaves[leaf], piece.pages[leaf], piece.rows) for leaf in group
-    ]
-    parts = formats.run_together(cuts, file.fetch)
-    arrays = file.reader.decode(parts)
-    if trace.is_tracing():
-        for part in parts:
-            trace.record_decode(part.count_pages(), part.rows)
-            if part.fallback:
-                path = ".".join(part.leaf.path)
-                fallback = trace.Fallback(file.name, path, piece.block.ordinal, part.fallback)
-                trace.record_fallback(fallback)
-    return arrays
+def _reuse(
+    work: BlockWork, leaf: SchemaNode, pages: PageIndex, rows: RowSelection, before: Decoded
+) -> list[pa.ChunkedArray]:
+    """A leaf of which some rows are decoded already."""
+    missing = rows & ~before.rows
+    if not missing.selects_any():
+        return [before.of(rows)]
+    (decoded,) = decode(work.file, work.block, [leaf], [pages], missing)
+    known = rows & before.rows
+    if not known.selects_any():
+        return [decoded]
+    return [_interleaved([known, missing], [before.of(known), decoded])]
+
+
+def _interleaved(
+    selections: Sequence[RowSelection], arrays: Sequence[pa.ChunkedArray]
+) -> pa.ChunkedArray:
+    """Arrays of disjoint rows as one, in the order of the rows."""
+    starts = np.concatenate([rows.starts for rows in selections])
+    counts = np.concatenate([rows.ends - rows.starts for rows in selections])
+    owners = np.repeat(range(len(selections)), [len(rows.starts) for rows in selections])
+    order = np.argsort(starts)
+    owners, counts = owners[order], counts[order]
+    first_of_turn = np.flatnonzero(np.diff(owners, prepend=-1))
+    lengths = np.add.reduceat(counts, first_of_turn)
+    taken = [0] * len(arrays)
+    chunks = []
+    for owner, length in zip(owners[first_of_turn].tolist(), lengths.tolist(), strict=True):
+        chunks += arrays[owner].slice(taken[owner], length).chunks
+        taken[owner] += length
+    return pa.chunked_array(chunks, arrays[0].type)

@@ -5,7 +5,7 @@ many footers are on their way at once and files that nobody gets to stay closed.
 """
 
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -48,19 +48,29 @@ class OpenFile:
         return [self.reader.chunk(block, leaf) for leaf in leaves]
 
     def pages_of(
-        self, selected: BlockRows, leaves: Sequence[SchemaNode], piece_bytes: int
+        self,
+        selected: BlockRows,
+        leaves: Sequence[SchemaNode],
+        piece_bytes: int,
+        known: Mapping[int, PageIndex] | None = None,
     ) -> list[PageIndex]:
-        """The pages to plan with: no index is read where all of a block is wanted at once."""
+        """The pages to plan with: no index is read where all of a block is wanted at once.
+
+        Some may be `known` already, by the index of their leaf.
+        """
         block, rows = selected.block, selected.rows
         chunks = self.chunks(block, leaves)
         if fits_whole(rows, chunks, piece_bytes):
             return chunks
         until = int(rows.ends[-1])
+        found = {index: pages for index, pages in (known or {}).items() if len(pages.sizes) > 1}
         steps = [
             self.reader.page_index(block, leaf, chunk, until)
             for leaf, chunk in zip(leaves, chunks, strict=True)
+            if leaf.leaf_index not in found
         ]
-        return formats.run_together(steps, self.fetch)
+        read = iter(formats.run_together(steps, self.fetch))
+        return [found.get(leaf.leaf_index) or next(read) for leaf in leaves]
 
 
 def open_file(entry: Entry, options: ReadOptions) -> OpenFile:

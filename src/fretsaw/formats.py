@@ -12,7 +12,7 @@ from typing import Any, Literal, Protocol, TypeAlias, TypeVar, cast
 import pyarrow as pa
 
 from fretsaw.errors import FileFormatError
-from fretsaw.layout import Block, PageIndex
+from fretsaw.layout import Block, Bounds, PageIndex
 from fretsaw.schema import SchemaNode
 from fretsaw.selection import RowSelection
 
@@ -76,6 +76,19 @@ class FileReader(Protocol):
         """The pages of the leaf's chunk, at least those before the row `until`.
 
         The whole chunk as one page, with a reason, where nothing finer is known.
+        """
+        ...
+
+    def block_bounds(self, blocks: Sequence[Block], leaf: SchemaNode) -> Bounds:
+        """What the footer says about the values of a leaf, in each of these blocks."""
+        ...
+
+    def indexed_pages(
+        self, blocks: Sequence[Block], leaf: SchemaNode
+    ) -> Steps[tuple[list[PageIndex], Bounds]]:
+        """The pages of a leaf's chunks, and the bounds of all of these pages.
+
+        A chunk that has no bounds for its pages stays whole.
         """
         ...
 

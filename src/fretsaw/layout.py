@@ -7,6 +7,7 @@ The planner reads these; the formats make them.
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -62,6 +63,30 @@ class PageIndex:
     def row_counts(self) -> Int64s:
         """How many rows each page has."""
         return self.boundaries[1:] - self.boundaries[:-1]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Bounds:
+    """What the indexes say about the values of one leaf, in many blocks or pages at once.
+
+    Keys are those of `fretsaw.values`; where a bound is not `known` it may be anything.
+    """
+
+    lower: npt.NDArray[Any]
+    upper: npt.NDArray[Any]
+    known: npt.NDArray[np.bool_]
+    exact: npt.NDArray[np.bool_]
+    """Whether the bounds are values, not only enclose them."""
+    all_null: npt.NDArray[np.bool_]
+    """Whether there is no value."""
+    nan_free: npt.NDArray[np.bool_]
+    """Whether there is no NaN; without that, bounds say nothing of NaNs."""
+    null_counts: Int64s
+    """How many are null; -1 where that is not known."""
+    row_counts: Int64s
+
+    def __len__(self) -> int:
+        return len(self.known)
 
 
 class BlockPredicate(ABC):

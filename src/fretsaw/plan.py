@@ -10,7 +10,9 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from fretsaw.layout import Block, BlockPredicate, Int64s, PageIndex
+from fretsaw.predicate import Predicate
 from fretsaw.selection import RowSelection
+from fretsaw.trace import Pruned
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +66,7 @@ class Query:
 
     columns: tuple[str | tuple[str, ...], ...] | None = None
     block_predicate: BlockPredicate | None = None
+    predicate: Predicate | None = None
     rows: RowSelection | Int64s | None = None
     """A selection, or row numbers in order and without duplicates."""
     window: Window = field(default_factory=Window)
@@ -76,6 +79,8 @@ class Query:
             parts.append(f"select {len(self.columns)}")
         if self.block_predicate is not None:
             parts.append(str(self.block_predicate))
+        if self.predicate is not None:
+            parts.append(repr(self.predicate))
         if self.rows is not None:
             parts.append("selected rows")
         if self.window:
@@ -85,7 +90,7 @@ class Query:
     @property
     def selects_all(self) -> bool:
         """Whether only the window chooses among rows."""
-        return self.rows is None and self.block_predicate is None
+        return self.rows is None and self.block_predicate is None and self.predicate is None
 
     @property
     def rows_needed(self) -> int:
@@ -198,15 +203,18 @@ def fits_whole(rows: RowSelection, chunks: Sequence[PageIndex], piece_bytes: int
     return sum(chunk.width for chunk in chunks) * rows.row_count <= 2 * piece_bytes
 
 
-def divide(rows: RowSelection, pages: Sequence[PageIndex], piece_bytes: int) -> list[RowSelection]:
+def divide(
+    rows: RowSelection, pages: Sequence[PageIndex], piece_bytes: int, width: float | None = None
+) -> list[RowSelection]:
     """Divide the rows of a block into pieces of about so many bytes once they are decoded.
 
-    The cuts are made where they cost least: a page on both sides of a cut is decoded twice.
+    The cuts are made where they cost least: a page on both sides of a cut is decoded twice. A row
+    has the bytes of the pages' leaves, or `width` where others will be decoded too.
     """
     begin, end = int(rows.starts[0]), int(rows.ends[-1])
     density = rows.selected_count / (end - begin)
     widths = [index.width for index in pages]
-    widest = max([sum(widths) * density, *widths], default=0)
+    widest = max([(width or sum(widths)) * density, *widths], default=0)
     target = max(1, int(piece_bytes / widest)) if widest else end - begin
     if end - begin <= 2 * target:
         return [rows]
@@ -225,6 +233,32 @@ def divide(rows: RowSelection, pages: Sequence[PageIndex], piece_bytes: int) -> 
         pieces.append(_between(rows, begin, cut))
         begin = cut
     pieces.append(_between(rows, begin, end))
+    return [piece for piece in pieces if piece.selects_any()]
+
+
+def ramp(
+    rows: RowSelection, pages: Sequence[PageIndex], first: float, most: float, backward: bool
+) -> list[RowSelection]:
+    """Divide the rows of a block where few of them may be enough: each piece twice the one before.
+
+    The first has about `first` rows, none many more than `most`; cuts are made between pages.
+    """
+    begin, end = int(rows.starts[0]), int(rows.ends[-1])
+    cuts = np.unique(np.concatenate([index.boundaries for index in pages]))
+    cuts = cuts[(cuts > begin) & (cuts < end)]
+    pieces = []
+    while begin < end:
+        if backward:
+            at = int(np.searchsorted(cuts, end - first, "right")) - 1
+            cut = max(begin, int(cuts[at])) if at >= 0 else begin
+            pieces.append(_between(rows, cut, end))
+            end = cut
+        else:
+            at = int(np.searchsorted(cuts, begin + first, "left"))
+            cut = int(cuts[at]) if at < len(cuts) else end
+            pieces.append(_between(rows, begin, cut))
+            begin = cut
+        first = min(2 * first, max(first, most))
     return [piece for piece in pieces if piece.selects_any()]
 
 
@@ -288,7 +322,12 @@ class Plan:
     Dictionaries are among them; they are read only for pages that use them.
     """
     window: str = ""
+    predicate: str = ""
     files_opened: int = 1
+    proven: int = 0
+    """Of the rows kept, how many surely match: they are not evaluated."""
+    pruned: tuple[Pruned, ...] = ()
+    """What each source of proofs kept and dropped, of files, blocks and pages."""
 
     @property
     def block_count(self) -> Amount:

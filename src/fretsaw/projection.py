@@ -85,6 +85,10 @@ class Projection:
         return column if column.type == arrow_type else column.cast(arrow_type)
 
 
+NO_COLUMNS = Projection("", pa.schema([]), (), (), row_index=False, file_path=False)
+"""Only rows, to be counted."""
+
+
 def concat(tables: Sequence[pa.Table], schema: pa.Schema) -> pa.Table:
     """All tables as one."""
     if not schema.names:
@@ -183,7 +187,9 @@ def project(
                 columns.append(_resolve(reader, file, paths)[1])
             except ColumnNotFoundError as error:
                 if not missing_is_null:
-                    raise error if file == target.source else _lacks(file, field, target) from None
+                    if file == target.source:
+                        raise error
+                    raise lacks_column(file, field.name, target.source) from None
                 columns.append(pa.scalar(None, field.type))
     if file != target.source:
         _require_same_types(columns, file, target)
@@ -192,6 +198,17 @@ def project(
     return Projection(
         file, schema, tuple(columns), tuple(leaves), row_index is not None, file_path is not None
     )
+
+
+def find_column(reader: FileReader, file: str, path: Path) -> tuple[SchemaNode, SchemaNode]:
+    """The node that a path names, and the top-level field that it lies in."""
+    position, below = _top_level(reader.field_names, path, file)
+    _, (top,) = reader.describe([position])
+    node = top if below is None else top.find(below)
+    if node is None:
+        known = [".".join(leaf.path) for leaf in top.leaves()]
+        raise ColumnNotFoundError.among(spelled(path), known, file)
+    return top, node
 
 
 def _require_same_types(
@@ -205,9 +222,10 @@ def _require_same_types(
             )
 
 
-def _lacks(file: str, field: pa.Field, target: Target) -> SchemaMismatchError:
+def lacks_column(file: str, name: str, source: str) -> SchemaMismatchError:
+    """The error for a file without a column that another file of the scan has."""
     return SchemaMismatchError(
-        f"{file}: has no column {field.name!r}, which {target.source} has; "
+        f"{file}: has no column {name!r}, which {source} has; "
         f'read it as null there with fs.scan(..., missing="null"), or select() other columns'
     )
 
@@ -240,16 +258,11 @@ def _grouped(
 def _resolve(reader: FileReader, file: str, columns: Sequence[Path]) -> tuple[pa.Field, SchemaNode]:
     """The one field that holds these columns, cut to them."""
     wanted: set[int] = set()
-    schema: pa.Schema
     for column in columns:
-        position, below = _top_level(reader.field_names, column, file)
-        schema, (top,) = reader.describe([position])
-        node = top if below is None else top.find(below)
-        if node is None:
-            known = [".".join(leaf.path) for leaf in top.leaves()]
-            raise ColumnNotFoundError.among(spelled(column), known, file)
+        top, node = find_column(reader, file, column)
         wanted.update(leaf.leaf_index for leaf in node.leaves())
     pruned = top.pruned(wanted)
+    schema, _ = reader.describe([reader.field_names.index(top.name)])
     return schema.field(0).with_type(pruned.arrow_type), pruned
 
 

@@ -6,22 +6,40 @@ files before it (for `tail`, on those behind it). A reading is used once and the
 
 import itertools
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeVar
 
 import pyarrow as pa
 
+from fretsaw.condition import Condition, checks_of
 from fretsaw.errors import ColumnNotFoundError
-from fretsaw.execute import BlockWork, run
+from fretsaw.execute import BlockWork, Execution
 from fretsaw.files import OpenFile, open_in_order
 from fretsaw.formats import ReadOptions
-from fretsaw.plan import Amount, BlockPlan, FileRows, Plan, Query, block_plan, file_rows
-from fretsaw.projection import Projection, Target, project, target_of, union
-from fretsaw.schema import Path
-from fretsaw.sources import Listing, nothing_in
+from fretsaw.plan import Amount, BlockPlan, FileRows, Plan, Query, Window, block_plan, file_rows
+from fretsaw.predicate import columns_of
+from fretsaw.projection import (
+    NO_COLUMNS,
+    Projection,
+    Target,
+    find_column,
+    lacks_column,
+    project,
+    target_of,
+    union,
+)
+from fretsaw.resolve import Found, resolve
+from fretsaw.schema import Path, SchemaNode, spelled
+from fretsaw.selection import RowSelection
+from fretsaw.sources import Entry, Listing, nothing_in
 from fretsaw.storage import source_name
+from fretsaw.survey import Surveyed, survey
+from fretsaw.trace import Pruned, record_pruned, trace
+
+COUNT_PIECE = 64 << 20
+"""Bytes of checked columns that are decoded in one go to count."""
 
 T = TypeVar("T")
 
@@ -63,45 +81,105 @@ class Reading:
     def tables(self, piece_bytes: int) -> Iterator[pa.Table]:
         """The result, in pieces of about so many bytes."""
         self.check()
-        return run(self._blocks(), piece_bytes)
+        return self._run(self._projection, piece_bytes)
 
     def check(self) -> None:
         """Check what was asked for against the file that settles it; no data is read."""
         _ = self.schema
+        if self._query.predicate is not None:
+            if self._missing_is_null:
+                for _ in self._where_found(list(columns_of(self._query.predicate))):
+                    pass
+            self._condition(self._first)
 
     def count(self) -> int:
         """How many rows the result has."""
         self.check()
+        if self._query.predicate is not None:
+            return sum(table.num_rows for table in self._run(lambda _: NO_COLUMNS, COUNT_PIECE))
         if self._query.selects_all and not self._query.window:
             self._likely_files = sys.maxsize
             return sum(file.num_rows for file in self._files())
         return sum(share.selected.selected_count for share in self.shares())
 
-    def _blocks(self) -> Iterator[BlockWork]:
+    def _run(
+        self, projection_of: Callable[[OpenFile], Projection], piece_bytes: int
+    ) -> Iterator[pa.Table]:
+        query = self._query
+        # Without a predicate the window is in the shares already.
+        window = Window() if query.predicate is None else query.window
+        tables = Execution(self._work(projection_of), window, piece_bytes).tables()
+        if window.tail is None:
+            return tables
+        return iter(list(tables)[::-1])
+
+    def _work(self, projection_of: Callable[[OpenFile], Projection]) -> Iterator[BlockWork]:
+        """The blocks to read, in order; from the end on for a tail under a predicate."""
         for share in self.shares():
             if share.selected.kept:
-                projection = self._projection(share.file)
-                for selected in share.selected.kept:
+                projection = projection_of(share.file)
+                for surveyed in self._surveyed(share, projection.leaves):
+                    selected = surveyed.selected
                     first_row = share.first_row + selected.block.first_row
-                    yield BlockWork(share.file, selected, projection, first_row)
+                    yield BlockWork(share.file, selected, surveyed.search, projection, first_row)
+
+    def _surveyed(self, share: FileShare, leaves: Sequence[SchemaNode]) -> Iterator[Surveyed]:
+        """The blocks of a file in which something may match."""
+        window, kept = self._query.window, share.selected.kept
+        if self._query.predicate is None:
+            return iter([Surveyed(selected, None) for selected in kept])
+        ordered = kept if window.tail is None else kept[::-1]
+        few = window.rows_needed is not None
+        return survey(share.file, self._condition(share.file), ordered, leaves, few)
+
+    def _condition(self, file: OpenFile) -> Condition:
+        assert self._query.predicate is not None
+        constants = self._listing.constants(file.entry)
+
+        def find(path: Path) -> Found:
+            if spelled(path) in constants:
+                return constants[spelled(path)]
+            try:
+                return find_column(file.reader, file.name, path)
+            except ColumnNotFoundError:
+                if self._missing_is_null:
+                    return pa.scalar(None)
+                if file is self._first:
+                    raise
+                raise lacks_column(file.name, spelled(path), self._first.name) from None
+
+        return resolve(self._query.predicate, find, file.name)
 
     def plan(self, piece_bytes: int) -> Plan:
         """What would be read, and what is left out by what."""
         self.check()
         blocks: list[BlockPlan] = []
         dropped: dict[str, int] = {}
-        opened, rows, size = 0, 0, 0
-        for share in self.shares():
-            file = share.file
-            leaves = self._projection(file).leaves
-            for selected in share.selected.kept:
-                pages = file.pages_of(selected, leaves, piece_bytes)
-                blocks.append(block_plan(file.name, selected, pages))
-            for source, count in share.selected.dropped.items():
-                dropped[source] = dropped.get(source, 0) + count
-            opened, rows = opened + 1, rows + file.num_rows
-            for block in file.reader.blocks:
-                size += sum(int(chunk.sizes.sum()) for chunk in file.chunks(block, leaves))
+        opened, rows, size, proven = 0, 0, 0, 0
+        with trace() as pruning:
+            for share in self.shares():
+                file = share.file
+                leaves = list(self._projection(file).leaves)
+                if self._query.predicate is not None:
+                    checked = [check.leaf for check in checks_of(self._condition(file))]
+                    leaves = list({leaf.leaf_index: leaf for leaf in (*leaves, *checked)}.values())
+                surveyed = list(self._surveyed(share, leaves))
+                for selected in (part.selected for part in surveyed):
+                    pages = file.pages_of(selected, leaves, piece_bytes)
+                    blocks.append(block_plan(file.name, selected, pages))
+                for part in surveyed:
+                    if part.search is None:
+                        proven += part.selected.rows.selected_count
+                    else:
+                        proven += (part.selected.rows & part.search.certain).selected_count
+                for source, count in share.selected.dropped.items():
+                    dropped[source] = dropped.get(source, 0) + count
+                not_kept = len(share.selected.kept) - len(surveyed)
+                if not_kept:
+                    dropped["predicate"] = dropped.get("predicate", 0) + not_kept
+                opened, rows = opened + 1, rows + file.num_rows
+                for block in file.reader.blocks:
+                    size += sum(int(chunk.sizes.sum()) for chunk in file.chunks(block, leaves))
         return Plan(
             files=tuple(source_name(entry.origin) for entry in self._listing.entries),
             files_opened=opened,
@@ -111,6 +189,21 @@ class Reading:
             rows=Amount(rows, sum(block.rows.kept for block in blocks)),
             bytes=Amount(size, sum(block.bytes.kept for block in blocks)),
             window=str(self._query.window),
+            predicate="" if self._query.predicate is None else repr(self._query.predicate),
+            proven=proven,
+            pruned=tuple(pruning.pruned),
+        )
+
+    def prune(self) -> RowSelection:
+        """The rows of the one file that its indexes cannot rule out."""
+        self.check()
+        (share,) = self.shares()
+        kept = {
+            part.selected.block.ordinal: part.selected.rows for part in self._surveyed(share, ())
+        }
+        blocks = share.file.reader.blocks
+        return RowSelection().concat(
+            *(kept.get(b.ordinal, RowSelection.none(b.num_rows)) for b in blocks)
         )
 
     # Columns ------------------------------------------------------------------------------------
@@ -167,8 +260,9 @@ class Reading:
 
     def _files(self, backward: bool = False) -> Iterator[OpenFile]:
         """The files, opened in order as they are asked for."""
-        entries, first = self._listing.entries, self._opened
-        found: set[str | None] = {None}
+        entries, first = self._entries, self._opened
+        found = {None, *(entry.found_in for entry in self._listing.entries)}
+        found -= {entry.found_in for entry in entries}
         if first is not None:
             found.add(first.entry.found_in)
             entries = entries[entries.index(first.entry) + 1 :]
@@ -184,6 +278,26 @@ class Reading:
         if first is not None and backward:
             yield first
 
+    @cached_property
+    def _entries(self) -> Sequence[Entry]:
+        """The files that the values of their folders do not rule out."""
+        query, entries = self._query, self._listing.entries
+        if query.predicate is None or not self._listing.partitions.names:
+            return entries
+        if query.rows is not None or query.row_index is not None:
+            return entries  # their rows count
+        predicate = query.predicate
+
+        def may_match(entry: Entry) -> bool:
+            constants = self._listing.constants(entry)
+            folder = source_name(entry.origin)
+            return resolve(predicate, lambda p: constants.get(spelled(p)), folder) is not False
+
+        kept = tuple(entry for entry in entries if may_match(entry))
+        dropped = len(entries) - len(kept)
+        record_pruned(Pruned(self._listing.name, "file", "folders", len(kept), dropped, 0))
+        return kept
+
     def _expect(self, rows: int | None, file: OpenFile) -> None:
         """So many more rows are needed behind this file; None: all that there are."""
         self._most_rows = max(self._most_rows, file.num_rows, 1)
@@ -193,28 +307,51 @@ class Reading:
     def _first(self) -> OpenFile:
         """The first file, which settles the columns; it is not opened again."""
         if self._opened is None:
-            self._opened = next(self._files())
+            opened = next(self._files(), None)
+            if opened is None:  # none may match: the first says what the columns would be
+                return next(open_in_order(self._listing.entries, self._options, lambda: 0))
+            self._opened = opened
         return self._opened
 
     def shares(self) -> Iterator[FileShare]:
         """What is read of each file, in order; files behind a window are not opened."""
         query, window = self._query, self._query.window
+        if query.predicate is not None:
+            yield from self._shares_to_search()
+            return
         if window.tail is not None:
             yield from self._tail_shares()
             return
-        files = self._files()
-        if query.rows is not None:
-            files = _drained(self._needed_files(files))
-        end = 0
-        for file in files:
-            start = _start(file, end)
-            end = start + file.num_rows
+        for file, start in self._placed():
             selected, window = file_rows(file.reader.blocks, start, query, window)
             self._expect(window.rows_needed, file)
             yield FileShare(file, start, selected)
             del file  # not to keep it open
             if window.is_over:
                 return
+
+    def _shares_to_search(self) -> Iterator[FileShare]:
+        """All files, from the end on for a tail: nobody knows yet which rows match."""
+        query = self._query
+        placed = self._placed() if query.window.tail is None else self._backward()
+        for file, start in placed:
+            selected, _ = file_rows(file.reader.blocks, start, query, Window())
+            yield FileShare(file, start, selected)
+            del file  # not to keep it open
+
+    def _placed(self) -> Iterator[tuple[OpenFile, int]]:
+        """The files that hold rows, and where each begins."""
+        files = self._files()
+        if self._query.rows is not None:
+            files = _drained(self._needed_files(files))
+        elif self._query.window.rows_needed is None:
+            self._likely_files = sys.maxsize
+        end = 0
+        for file in files:
+            start = _start(file, end)
+            end = start + file.num_rows
+            yield file, start
+            del file  # not to keep it open
 
     def _needed_files(self, files: Iterator[OpenFile]) -> list[OpenFile]:
         """The files up to the last row of `select_rows`, which must be in one of them."""
@@ -233,13 +370,8 @@ class Reading:
     def _tail_shares(self) -> Iterator[FileShare]:
         """The files from the end back to where the tail begins, in order."""
         query, window = self._query, self._query.window
-        backward: Iterable[tuple[OpenFile, int]]
-        if query.rows is None and query.row_index is None:
-            backward = zip(self._files(backward=True), itertools.repeat(0))
-        else:
-            backward = self._placed_backward()
         shares: list[FileShare] = []
-        for file, before in backward:
+        for file, before in self._backward():
             file.source.rest()
             start = _start(file, before)
             selected, window = file_rows(file.reader.blocks, start, query, window)
@@ -248,6 +380,12 @@ class Reading:
             if window.is_over:
                 break
         return _drained(shares[::-1])
+
+    def _backward(self) -> Iterator[tuple[OpenFile, int]]:
+        """The files from the end on, and where each begins, if anybody wants to know."""
+        if self._query.rows is None and self._query.row_index is None:
+            return zip(self._files(backward=True), itertools.repeat(0))
+        return self._placed_backward()
 
     def _placed_backward(self) -> Iterator[tuple[OpenFile, int]]:
         """All files from the end on, and where each begins: counted from the beginning."""

@@ -20,6 +20,7 @@ from fretsaw.files import OpenFile, open_file
 from fretsaw.formats import ReadOptions
 from fretsaw.layout import Block, BlockPredicate, Int64s, byte_range
 from fretsaw.plan import Plan, Query
+from fretsaw.predicate import Column, Predicate
 from fretsaw.projection import concat, take
 from fretsaw.reading import Reading
 from fretsaw.schema import SchemaNode
@@ -115,6 +116,10 @@ class DataFile:
         """A scan of this file; while the file is open, its footer is not read again."""
         return Scan((self._file.entry.origin,), ReadOptions(), _opened=self._file)
 
+    def prune(self, predicate: Predicate | str) -> RowSelection:
+        """The rows that the file's own indexes cannot rule out; no data page is read."""
+        return self.scan().filter(predicate)._reading().prune()
+
     def close(self) -> None:
         """Let go of the file."""
         self._file.source.close()
@@ -160,16 +165,24 @@ class Scan:
                 raise TypeError(f"a column is named by a str or a tuple of them, not {column!r}")
         return self._with(columns=columns)
 
-    def filter(self, predicate: BlockPredicate) -> "Scan":
-        """Read only the blocks that the predicate keeps; several calls are ANDed."""
+    def filter(self, predicate: "Predicate | BlockPredicate | str") -> "Scan":
+        """Read only the rows that match, or the blocks that are kept; several calls are ANDed.
+
+        A predicate is written with `col(...)`, or as an SQL condition; `fs.byte_range(...)` and
+        `fs.blocks(...)` keep whole blocks.
+        """
         self._require_no_window()
-        if not isinstance(predicate, BlockPredicate):
-            raise TypeError(
-                f"filter() takes a block predicate, fs.byte_range(...) or fs.blocks(...), "
-                f"not {type(predicate).__name__}"
-            )
-        before = self._query.block_predicate
-        return self._with(block_predicate=predicate if before is None else before & predicate)
+        query = self._query
+        if isinstance(predicate, BlockPredicate):
+            kept = query.block_predicate
+            return self._with(block_predicate=predicate if kept is None else kept & predicate)
+        if isinstance(predicate, str):
+            from fretsaw.sql import parse
+
+            predicate = parse(predicate)
+        _require_predicate(predicate)
+        before = query.predicate
+        return self._with(predicate=predicate if before is None else before & predicate)
 
     def select_rows(self, rows: Rows) -> "Scan":
         """Read only these rows: a `RowSelection`, or physical row numbers as a set."""
@@ -250,7 +263,7 @@ class Scan:
     def take(self, rows: Rows) -> pa.Table:
         """Exactly these physical rows, in this order, duplicates and all."""
         query = self._query
-        if query.rows is not None or query.window or query.block_predicate is not None:
+        if not query.selects_all or query.window:
             raise ValueError(
                 "take() reads physical rows by their numbers; leave out filter(), select_rows(), "
                 "skip(), head() and tail(), or use select_rows() instead of take()"
@@ -262,7 +275,7 @@ class Scan:
         return found if in_order else take(found, positions)
 
     def count(self) -> int:
-        """How many rows the scan returns; reads footers only."""
+        """How many rows the scan returns; reads no data page where metadata prove the answer."""
         return self._reading().count()
 
     def plan(self) -> Plan:
@@ -334,6 +347,15 @@ class Scan:
 
     def __repr__(self) -> str:
         return f"Scan({names_of(self._origins())!r}{self._query})"
+
+
+def _require_predicate(given: object) -> None:
+    if not isinstance(given, Predicate):
+        hint = "; say what it is compared with" if isinstance(given, Column) else ""
+        raise TypeError(
+            f"filter() takes a predicate such as col('fare') > 100 or 'fare > 100', or a block "
+            f"predicate, fs.byte_range(...) or fs.blocks(...), not {given!r}{hint}"
+        )
 
 
 def _count(name: str, n: int) -> int:

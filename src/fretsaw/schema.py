@@ -37,6 +37,8 @@ class SchemaNode:
     leaf_index: int = -1
     is_repeated: bool = False
     """Whether a leaf lies below a list or map, so that a row may have any number of values."""
+    as_stored: bool = False
+    """Whether a leaf is read as its physical type, whatever it stands for."""
 
     @property
     def is_leaf(self) -> bool:
@@ -132,6 +134,23 @@ class SchemaNode:
         yield f"{'  ' * depth}{self.name}: {types}{'' if self.nullable else ' required'}"
         for child in self.children:
             yield from child._lines(depth + 1)
+
+
+def value_type(leaf: SchemaNode) -> pa.DataType:
+    """The Arrow type that says how values of a leaf compare.
+
+    Dictionaries and extensions compare as what they hold, save UUIDs; INT96 is an instant.
+    """
+    arrow_type = leaf.arrow_type
+    if pa.types.is_dictionary(arrow_type):
+        arrow_type = arrow_type.value_type
+    if leaf.logical_type == "UUID":
+        return pa.uuid()
+    if isinstance(arrow_type, pa.BaseExtensionType) and not isinstance(arrow_type, pa.UuidType):
+        return arrow_type.storage_type
+    if leaf.physical_type == "INT96" and pa.types.is_timestamp(arrow_type):
+        return pa.timestamp(arrow_type.unit, "UTC")
+    return arrow_type
 
 
 def _pruned_type(node: SchemaNode, children: tuple[SchemaNode, ...]) -> pa.DataType:

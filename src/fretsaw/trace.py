@@ -32,6 +32,17 @@ class Fallback(NamedTuple):
     reason: str
 
 
+class Pruned(NamedTuple):
+    """What one source of proofs left of the blocks or pages of a file."""
+
+    path: str
+    level: Literal["file", "block", "page"]
+    source: str
+    kept: int
+    dropped: int
+    bytes_saved: int
+
+
 @dataclass(slots=True, eq=False)
 class Trace:
     """What happened since the trace began."""
@@ -41,6 +52,8 @@ class Trace:
     rows_decoded: int = 0
     """Rows of single leaves: ten rows of three flat columns count thirty."""
     fallbacks: list[Fallback] = field(default_factory=list)
+    pruned: list[Pruned] = field(default_factory=list)
+    """What was dropped before it was read, by which source."""
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
     @property
@@ -115,3 +128,9 @@ def record_fallback(fallback: Fallback) -> None:
     """Note that a whole chunk was decoded for a part of its rows."""
     for active in _active.get():
         active.fallbacks.append(fallback)
+
+
+def record_pruned(pruned: Pruned) -> None:
+    """Note what a source of proofs decided."""
+    for active in _active.get():
+        active.pruned.append(pruned)

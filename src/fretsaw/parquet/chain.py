@@ -27,6 +27,14 @@ class Chain:
     is_inferred: bool
     """Whether Arrow finds this type by the Parquet types alone."""
 
+    def as_stored(self) -> "Chain":
+        """The same without what the leaf's values stand for."""
+        leaf = self.elements[-1]
+        kept = ("type", "type_length", "repetition_type", "name")
+        plain = SchemaElement(**{name: getattr(leaf, name) for name in kept})
+        stored = _STORED_AS.get(leaf.type, pa.binary(leaf.type_length or -1))
+        return Chain((*self.elements[:-1], plain), _with_leaf(self.arrow_type, stored), True)
+
     def named(self, name: str) -> list[Any]:
         """The schema elements of a column of this name."""
         first, *rest = self.elements
@@ -35,6 +43,28 @@ class Chain:
     def path(self, name: str) -> list[str]:
         """The path of the leaf in a column of this name."""
         return [name, *(element.name for element in self.elements[1:])]
+
+
+_STORED_AS = {
+    metadata.PHYSICAL_TYPES.index(name): arrow_type
+    for name, arrow_type in (
+        ("BOOLEAN", pa.bool_()),
+        ("INT32", pa.int32()),
+        ("INT64", pa.int64()),
+        ("FLOAT", pa.float32()),
+        ("DOUBLE", pa.float64()),
+        ("BYTE_ARRAY", pa.binary()),
+    )
+}
+
+
+def _with_leaf(arrow_type: pa.DataType, leaf: pa.DataType) -> pa.DataType:
+    """The type of a chain that ends in another leaf."""
+    if pa.types.is_struct(arrow_type):
+        return pa.struct([pa.field(_ONLY_FIELD, _with_leaf(arrow_type.field(0).type, leaf))])
+    if pa.types.is_list(arrow_type):
+        return pa.list_(_with_leaf(arrow_type.value_type, leaf))
+    return leaf
 
 
 def chain(field: SchemaNode, leaf: SchemaNode, element: Any) -> Chain:

@@ -37,6 +37,8 @@ class Footer:
     blocks: tuple[Block, ...]
     key_values: dict[bytes, bytes]
     created_by: str | None
+    data: bytes
+    """The footer as it is stored."""
 
 
 def read_footer(name: str, size: int, tail: pa.Buffer) -> Steps[Footer]:
@@ -59,10 +61,11 @@ def read_footer(name: str, size: int, tail: pa.Buffer) -> Steps[Footer]:
         data = tail.slice(tail.size - _TRAILER - length, length)
     try:
         decoded: Any
-        decoded, read = metadata.StructReader(data.to_pybytes()).read(metadata.FileMetaData)
+        stored = data.to_pybytes()
+        decoded, read = metadata.StructReader(stored).read(metadata.FileMetaData)
         if length - read not in (0, _SIGNATURE):
             raise _Invalid(f"it ends after {read} of its {length} bytes")
-        return _checked(size, decoded)
+        return _checked(size, decoded, stored)
     except (metadata.MalformedThrift, _Invalid) as error:
         raise FileFormatError(
             f"{name}: the footer at offset {end - length} is corrupt ({error}); "
@@ -74,7 +77,7 @@ class _Invalid(ValueError):
     """What makes a footer impossible."""
 
 
-def _checked(size: int, decoded: Any) -> Footer:
+def _checked(size: int, decoded: Any, stored: bytes) -> Footer:
     if decoded.schema is None or decoded.row_groups is None or decoded.num_rows is None:
         raise _Invalid("the schema, the row groups or their rows are missing")
     elements, row_groups = decoded.schema, decoded.row_groups
@@ -92,6 +95,7 @@ def _checked(size: int, decoded: Any) -> Footer:
         blocks=tuple(blocks),
         key_values={kv.key: kv.value or b"" for kv in decoded.key_value_metadata or [] if kv.key},
         created_by=decoded.created_by,
+        data=stored,
     )
 
 

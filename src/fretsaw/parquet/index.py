@@ -1,6 +1,7 @@
 """The pages of a column chunk: from its offset index, or from its page headers.
 
-Out goes a `PageIndex` whose pages lie inside the chunk, in order, and whose rows are the block's.
+Out goes a `PageIndex` whose pages lie inside the chunk, in order, and whose rows are the block's;
+or a column index that has as many pages.
 """
 
 from dataclasses import replace
@@ -42,6 +43,19 @@ def offset_index(data: bytes, whole: PageIndex) -> PageIndex:
     if offsets[0] < start or ends[-1] > end or sizes.min() <= 0 or (ends[:-1] > offsets[1:]).any():
         raise InvalidIndex("its pages do not lie one after the other inside the column chunk")
     return _divided(whole, boundaries, offsets, sizes)
+
+
+def column_index(data: bytes, pages: int) -> Any:
+    """The column index of a chunk of so many pages."""
+    try:
+        index: Any = metadata.decode(metadata.ColumnIndex, data)
+    except metadata.MalformedThrift as error:
+        raise InvalidIndex(str(error)) from None
+    required = (index.null_pages, index.min_values, index.max_values)
+    optional = [counts for counts in (index.null_counts, index.nan_counts) if counts is not None]
+    if any(values is None or len(values) != pages for values in (*required, *optional)):
+        raise InvalidIndex(f"its lists are not as long as the {pages} pages of the column chunk")
+    return index
 
 
 def hopped_index(whole: PageIndex, repeated: bool, until: int) -> Steps[PageIndex]:

@@ -166,6 +166,40 @@ FileMetaData = _struct(
     key_value_metadata=(5, [KeyValue]),
     created_by=(6, _TEXT),
 )
+# The same footer once more, for what only predicates need.
+Statistics = _struct(
+    "Statistics",
+    max=(1, _BYTES),
+    min=(2, _BYTES),
+    null_count=(3, _LONG),
+    max_value=(5, _BYTES),
+    min_value=(6, _BYTES),
+    is_max_value_exact=(7, _BOOL),
+    is_min_value_exact=(8, _BOOL),
+    nan_count=(9, _LONG),
+)
+IndexedColumn = _struct("IndexedColumn", num_values=(5, _LONG), statistics=(12, Statistics))
+IndexedChunk = _struct(
+    "IndexedChunk",
+    meta_data=(3, IndexedColumn),
+    column_index_offset=(6, _LONG),
+    column_index_length=(7, _INT),
+)
+IndexedRowGroup = _struct("IndexedRowGroup", columns=(1, [IndexedChunk]))
+ColumnOrder = _struct("ColumnOrder", TYPE_ORDER=(1, Empty), IEEE_754_TOTAL_ORDER=(2, Empty))
+IndexedFileMetaData = _struct(
+    "IndexedFileMetaData",
+    row_groups=(4, [IndexedRowGroup]),
+    column_orders=(7, [ColumnOrder]),
+)
+ColumnIndex = _struct(
+    "ColumnIndex",
+    null_pages=(1, [_BOOL]),
+    min_values=(2, [_BYTES]),
+    max_values=(3, [_BYTES]),
+    null_counts=(5, [_LONG]),
+    nan_counts=(8, [_LONG]),
+)
 PageLocation = _struct(
     "PageLocation",
     offset=(1, _LONG),

@@ -10,18 +10,28 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from fretsaw.errors import FileFormatError
 from fretsaw.formats import ReadOptions, Request, Steps
-from fretsaw.layout import Block, PageIndex
+from fretsaw.layout import Block, Bounds, PageIndex
 from fretsaw.parquet import metadata
+from fretsaw.parquet.bounds import (
+    Order,
+    Trusts,
+    cannot_be_null,
+    chunk_bounds,
+    counts_nulls,
+    order_of,
+    page_bounds,
+)
 from fretsaw.parquet.chain import Chain, chain
 from fretsaw.parquet.cut import Chunk, ParquetPart, cut
 from fretsaw.parquet.footer import Footer, chunk_start, read_footer
-from fretsaw.parquet.index import InvalidIndex, hopped_index, offset_index
+from fretsaw.parquet.index import InvalidIndex, column_index, hopped_index, offset_index
 from fretsaw.parquet.pages import CorruptPage
 from fretsaw.parquet.schema import field_node
 from fretsaw.parquet.small import ARROW_SCHEMA, OutOfRange, decode, open_small, schema_footer
@@ -61,6 +71,7 @@ class ParquetReader:
         self._options = options
         self._fields: dict[int, tuple[pa.Field, SchemaNode]] = {}
         self._chains: dict[int, Chain] = {}
+        self._elements: dict[int, Any] = {}
         self._slack = _missing_bytes(footer.created_by or "")
 
     @property
@@ -92,6 +103,7 @@ class ParquetReader:
             stored = iter(self._footer.elements[span.element : span.end])
             for leaf in node.leaves():
                 element = next(element for element in stored if not element.num_children)
+                self._elements[leaf.leaf_index] = element
                 self._chains[leaf.leaf_index] = chain(node, leaf, element)
 
     def chunk(self, block: Block, leaf: SchemaNode) -> PageIndex:
@@ -106,14 +118,48 @@ class ParquetReader:
     def page_index(
         self, block: Block, leaf: SchemaNode, whole: PageIndex, until: int
     ) -> Steps[PageIndex]:
-        stored = self._footer.row_groups[block.ordinal].columns[leaf.leaf_index]
-        if not stored.offset_index_offset or not stored.offset_index_length:
+        place = self._offset_index_place(block, leaf)
+        if place is None:
             with self._translated(_at(leaf, block.ordinal)):
                 return (yield from hopped_index(whole, leaf.is_repeated, until))
-        place = (stored.offset_index_offset, stored.offset_index_length)
         (data,) = yield Request([place], "index")
         with self._translated(f"the offset index of {_at(leaf, block.ordinal)}"):
             return offset_index(data.to_pybytes(), whole)
+
+    def block_bounds(self, blocks: Sequence[Block], leaf: SchemaNode) -> Bounds:
+        chunks = [self._indexed(block, leaf) for block in blocks]
+        row_counts = np.array([block.num_rows for block in blocks], np.int64)
+        return chunk_bounds(chunks, row_counts, self._order(leaf), self._trusts(leaf))
+
+    def indexed_pages(
+        self, blocks: Sequence[Block], leaf: SchemaNode
+    ) -> Steps[tuple[list[PageIndex], Bounds]]:
+        wholes = [self.chunk(block, leaf) for block in blocks]
+        offset_places = [self._offset_index_place(block, leaf) for block in blocks]
+        column_places = [self._column_index_place(block, leaf) for block in blocks]
+        both = [a and b and [a, b] for a, b in zip(offset_places, column_places, strict=True)]
+        found = [place for places in both if places for place in places]
+        buffers = iter((yield Request(found, "index")) if found else [])
+        pages, indexes = [], []
+        for block, whole, places in zip(blocks, wholes, both, strict=True):
+            index, stored = whole, None
+            if places:
+                what = f"the page index of {_at(leaf, block.ordinal)}"
+                with self._translated(what):
+                    index = offset_index(next(buffers).to_pybytes(), whole)
+                    stored = column_index(next(buffers).to_pybytes(), len(index.sizes))
+            pages.append(index)
+            indexes.append(
+                stored
+                or metadata.ColumnIndex(
+                    null_pages=[False] * len(index.sizes),
+                    min_values=[None] * len(index.sizes),
+                    max_values=[None] * len(index.sizes),
+                )
+            )
+        row_counts = np.concatenate([index.row_counts for index in pages])
+        order, trusts = self._order(leaf), self._trusts(leaf)
+        return pages, page_bounds(indexes, row_counts, order, trusts, not leaf.is_repeated)
 
     def cut(
         self, block: Block, leaf: SchemaNode, pages: PageIndex, rows: RowSelection
@@ -150,7 +196,7 @@ class ParquetReader:
                 f"{self._name}: {place} claims {values} values in the bytes {start} to {end} of a "
                 f"file of {self._size}; it is truncated or corrupt, write or copy it again"
             )
-        leaf_chain = self._chains[leaf.leaf_index]
+        leaf_chain = self._chain(leaf)
         if column.codec is None or column.type != leaf_chain.elements[-1].type:
             raise FileFormatError(
                 f"{self._name}: {place} has no codec, or a type other than in the schema; "
@@ -171,6 +217,40 @@ class ParquetReader:
             start=start,
             end=min(end + self._slack, self._size),
         )
+
+    def _offset_index_place(self, block: Block, leaf: SchemaNode) -> tuple[int, int] | None:
+        stored = self._footer.row_groups[block.ordinal].columns[leaf.leaf_index]
+        return _place(stored.offset_index_offset, stored.offset_index_length)
+
+    def _column_index_place(self, block: Block, leaf: SchemaNode) -> tuple[int, int] | None:
+        stored = self._indexed(block, leaf)
+        return _place(stored.column_index_offset, stored.column_index_length)
+
+    def _indexed(self, block: Block, leaf: SchemaNode) -> Any:
+        return self._indexed_footer.row_groups[block.ordinal].columns[leaf.leaf_index]
+
+    @cached_property
+    def _indexed_footer(self) -> Any:
+        """What the footer says about values: only predicates need it."""
+        return metadata.decode(metadata.IndexedFileMetaData, self._footer.data)
+
+    def _order(self, leaf: SchemaNode) -> Order | None:
+        return order_of(self._elements[leaf.leaf_index], leaf)
+
+    def _trusts(self, leaf: SchemaNode) -> Trusts:
+        orders = self._indexed_footer.column_orders or []
+        known = leaf.leaf_index < len(orders) and bool(vars(orders[leaf.leaf_index]))
+        chain = self._chain(leaf)
+        return Trusts(
+            column_order=known,
+            counts_nulls=counts_nulls(self._footer.created_by),
+            no_nulls=cannot_be_null(chain.elements),
+        )
+
+    def _chain(self, leaf: SchemaNode) -> Chain:
+        if not leaf.as_stored:
+            return self._chains[leaf.leaf_index]
+        return self._chains[leaf.leaf_index].as_stored()
 
     def _width(self, block: Block, leaf: SchemaNode) -> float:
         """Bytes of one decoded row; dictionaries make what is stored much smaller than that."""
@@ -207,6 +287,10 @@ class ParquetReader:
                 f"{self._name}: {what} cannot be read: {str(error).rstrip('.')}; "
                 f"the file is corrupt or uses what pyarrow {pa.__version__} does not support"
             ) from error
+
+
+def _place(offset: int | None, length: int | None) -> tuple[int, int] | None:
+    return (offset, length) if offset and length else None
 
 
 def _at(leaf: SchemaNode, block: int) -> str:

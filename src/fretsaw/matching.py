@@ -1,0 +1,190 @@
+"""Which rows match a check, by the decoded values of its leaf.
+
+Comparisons run on the stored integers and floats in place, or in Arrow for strings; the floats'
+total order is that of `fretsaw.values`.
+"""
+
+from functools import reduce
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from fretsaw.condition import Check
+from fretsaw.values import NAN_KEY, Booleans, ValueSet, float_at, float_keys
+
+_FEW_CUTS = 4  # compared one by one; more are searched
+_INTEGERS = {8: np.int8, 16: np.int16, 32: np.int32, 64: np.int64}
+
+
+def matches(check: Check, column: pa.ChunkedArray) -> Booleans:
+    """For each row of the leaf's chain, whether the check is true."""
+    if column.num_chunks == 1:
+        return _descend(check, column.chunk(0), 0)
+    masks = [_descend(check, chunk, 0) for chunk in column.chunks]
+    return np.concatenate([np.empty(0, np.bool_), *masks])
+
+
+def _descend(check: Check, array: pa.Array, depth: int) -> Booleans:
+    """The check below so many of the nodes above the column."""
+    if depth == len(check.above):
+        return _check(check, array)
+    if check.above[depth] == "struct":
+        return _descend(check, array.flatten()[0], depth + 1)
+    offsets = np.asarray(array.offsets)
+    inside = array.values.slice(int(offsets[0]), int(offsets[-1] - offsets[0]))
+    below = _descend(check, inside, depth + 1)
+    true_before = np.concatenate(([0], np.cumsum(below)))
+    true = np.diff(true_before[offsets - offsets[0]])
+    found: Booleans = true > 0 if check.fold == "any" else true == np.diff(offsets)
+    return found & _valid(array)
+
+
+def _check(check: Check, array: pa.Array) -> Booleans:
+    match check.values:
+        case "null":
+            return ~_valid(array)
+        case "not null":
+            return _valid(array)
+        case values:
+            found = _contained(values, array)
+            return found & _valid(array) if array.null_count else found
+
+
+def _valid(array: pa.Array) -> Booleans:
+    if not array.null_count:
+        return np.ones(len(array), np.bool_)
+    return np.asarray(array.is_valid())
+
+
+def _contained(values: ValueSet, array: pa.Array) -> Booleans:
+    """Whether each value is in the set; anything where there is none."""
+    if isinstance(array, pa.ExtensionArray):
+        array = array.storage
+    if isinstance(array, pa.DictionaryArray):
+        found = _contained(values, array.dictionary) & _valid(array.dictionary)
+        return _of_entries(found, array.indices)
+    kind, types = array.type, pa.types
+    if types.is_null(kind):
+        return np.zeros(len(array), np.bool_)
+    if types.is_boolean(kind):
+        return _among_integers(values, np.asarray(array.fill_null(False)).view(np.int8))
+    if types.is_floating(kind):
+        return _among_floats(values, _stored(array, np.dtype(kind.to_pandas_dtype())))
+    if types.is_decimal(kind) and kind.bit_width > 64:
+        return _among_decimals(values, array)
+    if types.is_date64(kind):
+        array, kind = array.cast(pa.date32()), pa.date32()
+    if types.is_primitive(kind):
+        dtype = np.dtype(_INTEGERS[kind.bit_width])
+        if types.is_unsigned_integer(kind):
+            dtype = np.dtype(f"u{dtype}")
+        return _among_integers(values, _stored(array, dtype))
+    return _among_strings(values, array)
+
+
+def _of_entries(found: Booleans, indices: pa.Array) -> Booleans:
+    """What is true of dictionary entries, for each value that refers to one."""
+    if not len(found):
+        return np.zeros(len(indices), np.bool_)
+    chosen: Booleans = found[np.asarray(indices.fill_null(0))]
+    return chosen
+
+
+def _stored(array: pa.Array, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
+    """The values of a primitive array as they lie in memory, nulls as whatever is there."""
+    buffer = array.buffers()[1]
+    if buffer is None:
+        return np.zeros(len(array), dtype)
+    end = (array.offset + len(array)) * dtype.itemsize
+    return np.frombuffer(buffer.slice(0, end), dtype)[array.offset :]
+
+
+def _among_integers(values: ValueSet, stored: npt.NDArray[Any]) -> Booleans:
+    cuts, begins_inside = values.within(stored.dtype)
+    if len(cuts) == 2 and not begins_inside and cuts[1] == cuts[0] + 1:
+        return np.asarray(stored == cuts[0])
+    if len(cuts) > _FEW_CUTS:
+        return _searched(np.array(cuts, stored.dtype), begins_inside, stored)
+    return _alternating([stored >= cut for cut in cuts], begins_inside, len(stored))
+
+
+def _among_floats(values: ValueSet, stored: npt.NDArray[Any]) -> Booleans:
+    cuts, begins_inside = values.within(np.dtype(np.int64))
+    if len(cuts) > _FEW_CUTS:
+        return _searched(np.array(cuts), begins_inside, float_keys(stored))
+    return _alternating([_from_float(cut, stored) for cut in cuts], begins_inside, len(stored))
+
+
+def _from_float(cut: int, stored: npt.NDArray[Any]) -> Booleans:
+    """The floats from a place of the total order on."""
+    if cut > NAN_KEY:
+        return np.zeros(len(stored), np.bool_)
+    if cut == NAN_KEY:
+        return np.asarray(np.isnan(stored))
+    reached: Booleans = ~(stored < float_at(cut))  # NaN is not below anything
+    if cut == 0:  # both zeros are equal there
+        reached &= ~((stored == 0) & np.signbit(stored))
+    return reached
+
+
+def _among_decimals(values: ValueSet, array: pa.Array) -> Booleans:
+    """Decimals of 128 and 256 bits: compared word by word, the highest first."""
+    count = array.type.bit_width // 64
+    words = _stored(array, np.dtype((np.uint64, count)))
+    limit = 1 << (array.type.bit_width - 1)
+    cuts = [min(max(cut, -limit), limit) for cut in values.cuts]
+    reached = [
+        np.full(len(array), cut < limit)
+        if abs(cut) == limit
+        else _from_words(cut % (2 * limit), words, count)
+        for cut in cuts
+    ]
+    return _alternating(reached, values.begins_inside, len(array))
+
+
+def _from_words(cut: int, words: npt.NDArray[np.uint64], count: int) -> Booleans:
+    """The integers, in two's complement, from one on."""
+    reached = np.ones(len(words), np.bool_)
+    for place in range(count):
+        word, here = words[:, place], np.uint64(cut >> (64 * place) & (2**64 - 1))
+        if place == count - 1:
+            word, here = word.view(np.int64), here.view(np.int64)
+        reached = (word > here) | ((word == here) & reached)
+    return reached
+
+
+def _among_strings(values: ValueSet, array: pa.Array) -> Booleans:
+    import pyarrow.compute as pc
+
+    # Bytes compare as strings do, and a cut need not be text. There are no kernels for views.
+    large = pa.types.is_large_string(array.type) or pa.types.is_large_binary(array.type)
+    plain = pa.types.is_string(array.type) or pa.types.is_binary(array.type)
+    kind = pa.binary() if plain else pa.large_binary()
+    stored = array.cast(kind) if plain or large else array.cast(pa.large_binary())
+    points = values.points()
+    if points is not None and len(points) == 1:
+        found = np.asarray(pc.equal(stored, pa.scalar(points[0], kind)).fill_null(False))
+        return found ^ values.begins_inside
+    if points:
+        found = np.asarray(pc.is_in(stored, value_set=pa.array(points, kind)))
+        return found ^ values.begins_inside
+    reached = [
+        np.asarray(pc.greater_equal(stored, pa.scalar(cut, kind)).fill_null(False))
+        for cut in values.cuts
+    ]
+    return _alternating(reached, values.begins_inside, len(array))
+
+
+def _alternating(reached: list[Booleans], begins_inside: bool, count: int) -> Booleans:
+    """Inside or outside changes with each cut that is reached."""
+    if not reached:
+        return np.full(count, begins_inside)
+    inside: Booleans = reduce(np.logical_xor, reached)
+    return ~inside if begins_inside else inside
+
+
+def _searched(cuts: npt.NDArray[Any], begins_inside: bool, keys: npt.NDArray[Any]) -> Booleans:
+    passed = np.searchsorted(cuts, keys, "right") & 1
+    return passed.astype(np.bool_) ^ begins_inside

@@ -1,0 +1,129 @@
+"""Finds the rows of a block that match: decodes the checked leaves as far as nothing is proven.
+
+AND narrows the rows for its next part, OR passes on only the rows that are not found yet, so that
+each leaf is decoded for as few pages as can be. What was decoded is handed on, to be reused.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+import pyarrow as pa
+
+from fretsaw import formats
+from fretsaw.arrays import pick
+from fretsaw.condition import Check, Condition, Every, Some, checks_of
+from fretsaw.files import OpenFile
+from fretsaw.layout import Block, PageIndex
+from fretsaw.matching import matches
+from fretsaw.schema import SchemaNode
+from fretsaw.selection import RowSelection
+from fretsaw.survey import Search
+from fretsaw.trace import Fallback, is_tracing, record_decode, record_fallback
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Decoded:
+    """Rows of a leaf that are in memory."""
+
+    rows: RowSelection
+    values: pa.ChunkedArray
+
+    def of(self, rows: RowSelection) -> pa.ChunkedArray:
+        """The values of some of the rows."""
+        runs_before = np.cumsum(self.rows.ends - self.rows.starts)
+        run = np.searchsorted(self.rows.starts, rows.starts, "right") - 1
+        starts = runs_before[run] - (self.rows.ends[run] - rows.starts)
+        return pick(self.values, starts, starts + (rows.ends - rows.starts))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Match:
+    """The rows that match, and what was decoded to find them, by leaf index."""
+
+    rows: RowSelection
+    decoded: dict[int, Decoded]
+
+
+def find(file: OpenFile, block: Block, search: Search, rows: RowSelection) -> Match:
+    """Those of the rows that match."""
+    finder = _Finder(file, block, search)
+    return Match(finder.find(search.condition, rows), finder.decoded)
+
+
+def decode(
+    file: OpenFile,
+    block: Block,
+    leaves: Sequence[SchemaNode],
+    pages: Sequence[PageIndex],
+    rows: RowSelection,
+) -> list[pa.ChunkedArray]:
+    """Fetch, cut and decode some leaves of a block."""
+    cuts = [
+        file.reader.cut(block, leaf, index, rows) for leaf, index in zip(leaves, pages, strict=True)
+    ]
+    parts = formats.run_together(cuts, file.fetch)
+    arrays = file.reader.decode(parts)
+    if is_tracing():
+        for part in parts:
+            record_decode(part.count_pages(), part.rows)
+            if part.fallback:
+                path = ".".join(part.leaf.path)
+                record_fallback(Fallback(file.name, path, block.ordinal, part.fallback))
+    return arrays
+
+
+class _Finder:
+    """One search: keeps what it decoded."""
+
+    def __init__(self, file: OpenFile, block: Block, search: Search) -> None:
+        self._file = file
+        self._block = block
+        self._search = search
+        self.decoded: dict[int, Decoded] = {}
+        self._stored: dict[int, Decoded] = {}
+
+    def find(self, condition: Condition, rows: RowSelection) -> RowSelection:
+        match condition:
+            case Check():
+                return self._check(condition, rows)
+            case Every(parts):
+                for part in sorted(parts, key=partial(self._cost, rows)):
+                    rows = self.find(part, rows)
+                return rows
+            case Some(parts):
+                found = RowSelection.none(rows.row_count)
+                for part in sorted(parts, key=partial(self._cost, rows)):
+                    found |= self.find(part, rows & ~found)
+                return found
+        return rows if condition else RowSelection.none(rows.row_count)
+
+    def _check(self, check: Check, rows: RowSelection) -> RowSelection:
+        proof = self._search.proofs[check]
+        certain = rows & proof.certain
+        unproven = rows & proof.possible & ~proof.certain
+        if not unproven.selects_any():
+            return certain
+        true = matches(check, self._values(check.leaf, unproven))
+        return certain | unproven.and_then(RowSelection.from_filters([true]))
+
+    def _values(self, leaf: SchemaNode, rows: RowSelection) -> pa.ChunkedArray:
+        kept = self._stored if leaf.as_stored else self.decoded
+        before = kept.get(leaf.leaf_index)
+        if before is not None and not (rows & ~before.rows).selects_any():
+            return before.of(rows)
+        pages = self._search.pages[leaf.leaf_index]
+        (values,) = decode(self._file, self._block, [leaf], [pages], rows)
+        kept[leaf.leaf_index] = Decoded(rows, values)
+        return values
+
+    def _cost(self, rows: RowSelection, condition: Condition) -> float:
+        """Bytes to decode for a condition, roughly."""
+        return sum(
+            self._search.pages[check.leaf.leaf_index].width
+            * (
+                rows & self._search.proofs[check].possible & ~self._search.proofs[check].certain
+            ).selected_count
+            for check in checks_of(condition)
+        )

@@ -1,0 +1,176 @@
+"""What the indexes of a file leave to be searched for the rows that match a condition.
+
+Statistics decide whole blocks first; only for those that they leave open are column indexes read,
+of many blocks at once. Out come blocks with the rows that may match, and what is proven of them.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+from fretsaw import formats
+from fretsaw.condition import Check, Condition, checks_of, simplified
+from fretsaw.files import OpenFile
+from fretsaw.layout import PageIndex
+from fretsaw.plan import BlockRows
+from fretsaw.prune import Decisions, Proof, decide, decide_all, prove
+from fretsaw.schema import SchemaNode
+from fretsaw.selection import RowSelection
+from fretsaw.trace import Pruned, is_tracing, record_pruned
+from fretsaw.values import Booleans
+
+MOST_BLOCKS = 64
+"""Indexes of no more blocks than this are read at once."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Search:
+    """What is left to be evaluated in a block."""
+
+    condition: Condition
+    proofs: dict[Check, Proof]
+    pages: dict[int, PageIndex]
+    """The pages of the leaves that the condition checks, by leaf index."""
+    certain: RowSelection
+    """The rows that surely match."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Surveyed:
+    """A block, the rows of it that may match, and how to find out; None: they all do."""
+
+    selected: BlockRows
+    search: Search | None
+
+
+@dataclass(slots=True, eq=False)
+class _Open:
+    """A block that statistics leave open."""
+
+    selected: BlockRows
+    condition: Condition
+    proofs: dict[Check, Proof] = field(default_factory=dict)
+    pages: dict[int, PageIndex] = field(default_factory=dict)
+
+
+def survey(
+    file: OpenFile,
+    condition: Condition,
+    kept: Sequence[BlockRows],
+    leaves: Sequence[SchemaNode],
+    few: bool,
+) -> Iterator[Surveyed]:
+    """The blocks that may hold a match, in the order given; `leaves` are those of the result.
+
+    Where `few` rows are needed, indexes are read for few blocks first.
+    """
+    if isinstance(condition, bool):
+        yield from (Surveyed(selected, None) for selected in kept if condition)
+        return
+    conditions = _by_statistics(file, condition, kept, leaves)
+    waiting = [pair for pair in zip(kept, conditions, strict=True) if pair[1] is not False]
+    count = 1 if few else MOST_BLOCKS
+    while waiting:
+        group, waiting = waiting[:count], waiting[count:]
+        yield from _by_pages(file, group)
+        count = min(2 * count, MOST_BLOCKS)
+
+
+def _by_statistics(
+    file: OpenFile, condition: Condition, kept: Sequence[BlockRows], leaves: Sequence[SchemaNode]
+) -> list[Condition]:
+    """The condition for each block, cut down to what statistics leave open."""
+    blocks = [selected.block for selected in kept]
+    decisions: dict[Check, Decisions] = {}
+    for check in checks_of(condition):
+        decisions[check] = decide(check, file.reader.block_bounds(blocks, check.leaf))
+    whole = decide_all(condition, decisions.__getitem__)
+    conditions: list[Condition] = []
+    for place in range(len(kept)):
+        if whole.none[place]:
+            conditions.append(False)
+        elif whole.all[place]:
+            conditions.append(True)
+        else:
+            conditions.append(simplified(condition, partial(_known, decisions, place)))
+    if is_tracing():
+        dropped = [b for b, is_none in zip(blocks, whole.none.tolist(), strict=True) if is_none]
+        read = {leaf.leaf_index: leaf for leaf in (*leaves, *(c.leaf for c in decisions))}
+        size = sum(
+            int(chunk.sizes.sum())
+            for block in dropped
+            for chunk in file.chunks(block, list(read.values()))
+        )
+        counts = (len(kept) - len(dropped), len(dropped))
+        record_pruned(Pruned(file.name, "block", "statistics", *counts, size))
+    return conditions
+
+
+def _known(decisions: dict[Check, Decisions], place: int, check: Check) -> bool | None:
+    if decisions[check].none[place]:
+        return False
+    return True if decisions[check].all[place] else None
+
+
+def _by_pages(file: OpenFile, group: Sequence[tuple[BlockRows, Condition]]) -> Iterator[Surveyed]:
+    """The rows that column indexes leave of some blocks."""
+    open_blocks = {
+        place: _Open(selected, condition)
+        for place, (selected, condition) in enumerate(group)
+        if condition is not True
+    }
+    _read_indexes(file, list(open_blocks.values()))
+    for place, (selected, _) in enumerate(group):
+        if place not in open_blocks:
+            yield Surveyed(selected, None)
+            continue
+        left = open_blocks[place]
+        proof = prove(left.condition, left.proofs.__getitem__)
+        rows = selected.rows & proof.possible
+        if not rows.selects_any():
+            continue
+        search = Search(left.condition, left.proofs, left.pages, proof.certain)
+        is_proven = not (rows & ~proof.certain).selects_any()
+        yield Surveyed(replace(selected, rows=rows), None if is_proven else search)
+
+
+def _read_indexes(file: OpenFile, blocks: Sequence[_Open]) -> None:
+    """Read the page indexes of the leaves that are checked, and note what they prove."""
+    leaves: dict[tuple[int, bool], SchemaNode] = {}
+    users: dict[tuple[int, bool], list[tuple[_Open, list[Check]]]] = {}
+    for block in blocks:
+        checks: dict[tuple[int, bool], list[Check]] = {}
+        for check in checks_of(block.condition):
+            key = (check.leaf.leaf_index, check.leaf.as_stored)
+            leaves[key] = check.leaf
+            checks.setdefault(key, []).append(check)
+        for key, of_leaf in checks.items():
+            users.setdefault(key, []).append((block, of_leaf))
+    steps = [
+        file.reader.indexed_pages([block.selected.block for block, _ in users[key]], leaf)
+        for key, leaf in leaves.items()
+    ]
+    indexed = formats.run_together(steps, file.fetch)
+    for key, (pages, bounds) in zip(leaves, indexed, strict=True):
+        decided: dict[Check, Decisions] = {}
+        end = 0
+        for (block, of_leaf), index in zip(users[key], pages, strict=True):
+            block.pages[key[0]] = index
+            begin, end = end, end + len(index.sizes)
+            for check in of_leaf:
+                if check not in decided:
+                    decided[check] = decide(check, bounds)
+                none, all_match = decided[check].none[begin:end], decided[check].all[begin:end]
+                block.proofs[check] = Proof(
+                    RowSelection.from_pages(~none, index.boundaries),
+                    RowSelection.from_pages(all_match, index.boundaries),
+                )
+                if is_tracing() and len(index.sizes) > 1:
+                    _record_pages(file.name, none, index)
+
+
+def _record_pages(file: str, none: Booleans, index: PageIndex) -> None:
+    dropped = int(none.sum())
+    size = int(index.sizes[none].sum())
+    kept = len(none) - dropped
+    record_pruned(Pruned(file, "page", "column index", kept, dropped, size))
