@@ -1,6 +1,7 @@
 """A plan as text: what is read, what is not, and what decided it."""
 
 from fretsaw.plan import Amount, Plan
+from fretsaw.trace import Trace
 
 _UNITS = ("bytes", "KB", "MB", "GB", "TB")
 
@@ -15,17 +16,50 @@ def explain(plan: Plan) -> str:
         f"scan of {files}",
         f"  columns {len(plan.columns):,}: {names or 'only rows'}",
     ]
+    if plan.predicate:
+        lines.append(f"  filter  {plan.predicate}")
     if plan.window:
         lines.append(f"  window  {plan.window}")
     by = ", ".join(f"{count:,} by {source}" for source, count in plan.dropped.items())
+    may = f" may match, {plan.proven:,} surely do" if plan.predicate else ""
     lines += [
-        _line("rows", plan.rows, f"{plan.rows.kept:,} of {plan.rows.total:,}"),
+        _line("rows", plan.rows, f"{plan.rows.kept:,} of {plan.rows.total:,}{may}"),
         _line("blocks", plan.block_count, _of(plan.block_count))
         + (f": dropped {by}" if by else ""),
         _line("pages", plan.pages, f"{_of(plan.pages)} in these blocks"),
         _line("bytes", plan.bytes, f"{size(plan.bytes.kept)} of {size(plan.bytes.total)}"),
+        *_savings(plan),
     ]
     return "\n".join(lines)
+
+
+def compare(plan: Plan, rows: int, actual: Trace) -> str:
+    """What was planned beside what happened when the scan was run."""
+    table = [
+        ("rows", f"{plan.rows.kept:,}", f"{rows:,}"),
+        ("pages", f"{plan.pages.kept:,}", f"{actual.pages_decoded:,}"),
+        ("bytes", size(plan.bytes.kept), size(actual.data_bytes)),
+        ("index bytes", "", size(actual.index_bytes + actual.footer_bytes)),
+        ("requests", "", f"{actual.requests:,}"),
+    ]
+    lines = ["", f"  {'':<11} {'planned':>14} {'actual':>14}"]
+    lines += [f"  {name:<11} {planned:>14} {found:>14}" for name, planned, found in table]
+    lines += [f"  fallback: {f.column} in block {f.block}: {f.reason}" for f in actual.fallbacks]
+    return explain(plan) + "\n".join(lines)
+
+
+def _savings(plan: Plan) -> list[str]:
+    """What each source of proofs dropped."""
+    totals: dict[tuple[str, str], list[int]] = {}
+    for pruned in plan.pruned:
+        total = totals.setdefault((pruned.source, pruned.level), [0, 0, 0])
+        for place, count in enumerate((pruned.kept, pruned.dropped, pruned.bytes_saved)):
+            total[place] += count
+    return [
+        f"  {source}: dropped {dropped:,} of {kept + dropped:,} {level}s"
+        + (f", {size(saved)} not read" if saved else "")
+        for (source, level), (kept, dropped, saved) in totals.items()
+    ]
 
 
 def size(count: int) -> str:

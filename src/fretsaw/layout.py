@@ -6,7 +6,7 @@ The planner reads these; the formats make them.
 """
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -87,6 +87,11 @@ class Bounds:
 
     def __len__(self) -> int:
         return len(self.known)
+
+    def between(self, begin: int, end: int) -> "Bounds":
+        """The bounds of some of the blocks or pages."""
+        parts = (getattr(self, part.name)[begin:end] for part in fields(self))
+        return Bounds(*parts)
 
 
 class BlockPredicate(ABC):

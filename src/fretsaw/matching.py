@@ -12,7 +12,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from fretsaw.condition import Check
-from fretsaw.values import NAN_KEY, Booleans, ValueSet, float_at, float_keys
+from fretsaw.layout import Bounds, Int64s
+from fretsaw.values import NAN_KEY, Booleans, ValueSet, float_at, float_keys, successor
 
 _FEW_CUTS = 4  # compared one by one; more are searched
 _INTEGERS = {8: np.int8, 16: np.int16, 32: np.int32, 64: np.int64}
@@ -24,6 +25,26 @@ def matches(check: Check, column: pa.ChunkedArray) -> Booleans:
         return _descend(check, column.chunk(0), 0)
     masks = [_descend(check, chunk, 0) for chunk in column.chunks]
     return np.concatenate([np.empty(0, np.bool_), *masks])
+
+
+def page_outside(column: pa.ChunkedArray, page_starts: Int64s, bounds: Bounds) -> int | None:
+    """The first page with a value outside of its bounds; page `i` begins at `page_starts[i]`."""
+    array = column.combine_chunks()
+    while pa.types.is_struct(array.type):
+        array = array.flatten()[0]
+    is_float = pa.types.is_floating(array.type)
+    for page in np.flatnonzero(bounds.known & (page_starts[1:] > page_starts[:-1])).tolist():
+        lower, upper = (
+            bounds.lower[page : page + 1].tolist() + bounds.upper[page : page + 1].tolist()
+        )
+        within = ValueSet.between(lower, successor(upper))
+        if is_float:  # bounds say nothing of NaNs
+            within |= ValueSet.between(NAN_KEY, None)
+        start, end = page_starts[page : page + 2].tolist()
+        values = array.slice(start, end - start)
+        if (~_contained(within, values) & _valid(values)).any():
+            return page
+    return None
 
 
 def _descend(check: Check, array: pa.Array, depth: int) -> Booleans:

@@ -296,13 +296,24 @@ class Amount:
 
 @dataclass(frozen=True, slots=True)
 class BlockPlan:
-    """What is read of one block: pages and bytes are those of the projected columns."""
+    """What is read of one block: pages and bytes are those of the columns that are read."""
 
     file: str
     ordinal: int
     rows: Amount
     pages: Amount
     bytes: Amount
+
+
+@dataclass(frozen=True, slots=True)
+class FilePlan:
+    """What is read of one file; `rows` and `bytes` are all that there are."""
+
+    blocks: list[BlockPlan]
+    dropped: dict[str, int]
+    rows: int
+    bytes: int
+    proven: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -317,9 +328,10 @@ class Plan:
     """How many blocks were dropped by what."""
     rows: Amount
     bytes: Amount
-    """Bytes of the projected columns, in the files that were opened and in the pages to read.
+    """Bytes of the columns that are read, in the files that were opened and in the pages to read.
 
-    Dictionaries are among them; they are read only for pages that use them.
+    Dictionaries are among them; they are read only for pages that use them. Under a predicate
+    these are the pages that may hold a match: those without one are not read of other columns.
     """
     window: str = ""
     predicate: str = ""
@@ -337,7 +349,7 @@ class Plan:
 
     @property
     def pages(self) -> Amount:
-        """Pages of the projected columns in the blocks that are read."""
+        """Pages of the columns that are read, in the blocks that are read."""
         return Amount(
             sum(block.pages.total for block in self.blocks),
             sum(block.pages.kept for block in self.blocks),

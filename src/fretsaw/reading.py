@@ -18,7 +18,7 @@ from fretsaw.errors import ColumnNotFoundError
 from fretsaw.execute import BlockWork, Execution
 from fretsaw.files import OpenFile, open_in_order
 from fretsaw.formats import ReadOptions
-from fretsaw.plan import Amount, BlockPlan, FileRows, Plan, Query, Window, block_plan, file_rows
+from fretsaw.plan import Amount, FilePlan, FileRows, Plan, Query, Window, block_plan, file_rows
 from fretsaw.predicate import columns_of
 from fretsaw.projection import (
     NO_COLUMNS,
@@ -152,46 +152,55 @@ class Reading:
 
     def plan(self, piece_bytes: int) -> Plan:
         """What would be read, and what is left out by what."""
-        self.check()
-        blocks: list[BlockPlan] = []
-        dropped: dict[str, int] = {}
-        opened, rows, size, proven = 0, 0, 0, 0
         with trace() as pruning:
-            for share in self.shares():
-                file = share.file
-                leaves = list(self._projection(file).leaves)
-                if self._query.predicate is not None:
-                    checked = [check.leaf for check in checks_of(self._condition(file))]
-                    leaves = list({leaf.leaf_index: leaf for leaf in (*leaves, *checked)}.values())
-                surveyed = list(self._surveyed(share, leaves))
-                for selected in (part.selected for part in surveyed):
-                    pages = file.pages_of(selected, leaves, piece_bytes)
-                    blocks.append(block_plan(file.name, selected, pages))
-                for part in surveyed:
-                    if part.search is None:
-                        proven += part.selected.rows.selected_count
-                    else:
-                        proven += (part.selected.rows & part.search.certain).selected_count
-                for source, count in share.selected.dropped.items():
-                    dropped[source] = dropped.get(source, 0) + count
-                not_kept = len(share.selected.kept) - len(surveyed)
-                if not_kept:
-                    dropped["predicate"] = dropped.get("predicate", 0) + not_kept
-                opened, rows = opened + 1, rows + file.num_rows
-                for block in file.reader.blocks:
-                    size += sum(int(chunk.sizes.sum()) for chunk in file.chunks(block, leaves))
+            self.check()
+            files = [self._file_plan(share, piece_bytes) for share in self.shares()]
+        dropped: dict[str, int] = {}
+        for file in files:
+            for source, count in file.dropped.items():
+                dropped[source] = dropped.get(source, 0) + count
+        blocks = tuple(block for file in files for block in file.blocks)
         return Plan(
             files=tuple(source_name(entry.origin) for entry in self._listing.entries),
-            files_opened=opened,
+            files_opened=len(files),
             columns=tuple(self.schema.names),
-            blocks=tuple(blocks),
+            blocks=blocks,
             dropped=dropped,
-            rows=Amount(rows, sum(block.rows.kept for block in blocks)),
-            bytes=Amount(size, sum(block.bytes.kept for block in blocks)),
+            rows=Amount(sum(f.rows for f in files), sum(block.rows.kept for block in blocks)),
+            bytes=Amount(sum(f.bytes for f in files), sum(block.bytes.kept for block in blocks)),
             window=str(self._query.window),
             predicate="" if self._query.predicate is None else repr(self._query.predicate),
-            proven=proven,
+            proven=sum(file.proven for file in files),
             pruned=tuple(pruning.pruned),
+        )
+
+    def _file_plan(self, share: FileShare, piece_bytes: int) -> FilePlan:
+        file, dropped = share.file, dict(share.selected.dropped)
+        leaves = list(self._projection(file).leaves)
+        with trace() as pruning:
+            surveyed = list(self._surveyed(share, leaves))
+        if self._query.predicate is not None:
+            checked = [check.leaf for check in checks_of(self._condition(file))]
+            leaves = list({leaf.leaf_index: leaf for leaf in (*leaves, *checked)}.values())
+        by_statistics = sum(p.dropped for p in pruning.pruned if p.level == "block")
+        not_kept = len(share.selected.kept) - len(surveyed) - by_statistics
+        rest = "column index" if pruning.pruned else "folders"
+        dropped |= {s: n for s, n in (("statistics", by_statistics), (rest, not_kept)) if n}
+        return FilePlan(
+            blocks=[
+                block_plan(
+                    file.name, part.selected, file.pages_of(part.selected, leaves, piece_bytes)
+                )
+                for part in surveyed
+            ],
+            dropped=dropped,
+            rows=file.num_rows,
+            bytes=sum(
+                int(chunk.sizes.sum())
+                for block in file.reader.blocks
+                for chunk in file.chunks(block, leaves)
+            ),
+            proven=sum(part.proven_count for part in surveyed),
         )
 
     def prune(self) -> RowSelection:

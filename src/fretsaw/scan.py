@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from fretsaw.explain import explain
+from fretsaw.explain import compare, explain
 from fretsaw.files import OpenFile, open_file
 from fretsaw.formats import ReadOptions
 from fretsaw.layout import Block, BlockPredicate, Int64s, byte_range
@@ -27,6 +27,7 @@ from fretsaw.schema import SchemaNode
 from fretsaw.selection import RowSelection
 from fretsaw.sources import Entry, Listing, Sources, list_sources, names_of, origins_of
 from fretsaw.storage import Origin, absolute, is_file_object
+from fretsaw.trace import trace
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -282,9 +283,14 @@ class Scan:
         """What would be read, and what is left out by what."""
         return self._reading().plan(WHOLE_PIECE)
 
-    def explain(self) -> str:
-        """The plan as text."""
-        return explain(self.plan())
+    def explain(self, run: bool = False) -> str:
+        """The plan as text; with `run`, the scan is run and what happened stands beside it."""
+        plan = self.plan()
+        if not run:
+            return explain(plan)
+        with trace() as actual:
+            rows = sum(batch.num_rows for batch in self.batches())
+        return compare(plan, rows, actual)
 
     def splits(self, target_bytes: int = 128 << 20) -> list["Scan"]:
         """Scans that partition this one by byte range, each of about `target_bytes`."""

@@ -8,15 +8,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
-import numpy as np
 import pyarrow as pa
 
 from fretsaw import formats
 from fretsaw.arrays import pick
 from fretsaw.condition import Check, Condition, Every, Some, checks_of
+from fretsaw.errors import FileFormatError
 from fretsaw.files import OpenFile
-from fretsaw.layout import Block, PageIndex
-from fretsaw.matching import matches
+from fretsaw.layout import Block, Bounds, PageIndex
+from fretsaw.matching import matches, page_outside
 from fretsaw.schema import SchemaNode
 from fretsaw.selection import RowSelection
 from fretsaw.survey import Search
@@ -32,9 +32,7 @@ class Decoded:
 
     def of(self, rows: RowSelection) -> pa.ChunkedArray:
         """The values of some of the rows."""
-        runs_before = np.cumsum(self.rows.ends - self.rows.starts)
-        run = np.searchsorted(self.rows.starts, rows.starts, "right") - 1
-        starts = runs_before[run] - (self.rows.ends[run] - rows.starts)
+        starts = self.rows.counts_before(rows.starts)
         return pick(self.values, starts, starts + (rows.ends - rows.starts))
 
 
@@ -115,15 +113,34 @@ class _Finder:
             return before.of(rows)
         pages = self._search.pages[leaf.leaf_index]
         (values,) = decode(self._file, self._block, [leaf], [pages], rows)
+        bounds = self._search.bounds.get(leaf.leaf_index)
+        if bounds is not None and not leaf.as_stored and not leaf.is_repeated:
+            self._require_bounds(leaf, rows, values, pages, bounds)
         kept[leaf.leaf_index] = Decoded(rows, values)
         return values
 
+    def _require_bounds(
+        self,
+        leaf: SchemaNode,
+        rows: RowSelection,
+        values: pa.ChunkedArray,
+        pages: PageIndex,
+        bounds: Bounds,
+    ) -> None:
+        """What was decoded must lie within the bounds by which other pages are left out."""
+        page = page_outside(values, rows.counts_before(pages.boundaries), bounds)
+        if page is not None:
+            raise FileFormatError(
+                f"{self._file.name}: column {'.'.join(leaf.path)!r} in block "
+                f"{self._block.ordinal}: page {page} has values outside of the bounds that the "
+                f"column index claims; the file is corrupt, write it again"
+            )
+
     def _cost(self, rows: RowSelection, condition: Condition) -> float:
         """Bytes to decode for a condition, roughly."""
-        return sum(
-            self._search.pages[check.leaf.leaf_index].width
-            * (
-                rows & self._search.proofs[check].possible & ~self._search.proofs[check].certain
-            ).selected_count
-            for check in checks_of(condition)
-        )
+        total = 0.0
+        for check in checks_of(condition):
+            proof = self._search.proofs[check]
+            unproven = rows & proof.possible & ~proof.certain
+            total += self._search.pages[check.leaf.leaf_index].width * unproven.selected_count
+        return total

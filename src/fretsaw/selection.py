@@ -323,6 +323,20 @@ class RowSelection:
         """
         return self.offset(max(self.selected_count - _count(count), 0))
 
+    def counts_before(self, rows: ArrayLike) -> Int64Array:
+        """How many selected rows lie before each of these rows.
+
+        >>> RowSelection.from_ranges([(2, 5), (8, 9)], 10).counts_before([0, 3, 8, 10])
+        array([0, 1, 3, 4])
+        """
+        places = _integers(rows, "row numbers")
+        if not self.starts.size:
+            return np.zeros(places.size, dtype=np.int64)
+        run = np.maximum(np.searchsorted(self.starts, places, side="right") - 1, 0)
+        behind = np.clip(self.ends[run] - places, 0, self.ends[run] - self.starts[run])
+        before: Int64Array = self._selected_up_to_runs()[run] - behind
+        return before
+
     def scan_ranges(self, page_locations: Sequence[Any] | NDArray[Any]) -> list[tuple[int, int]]:
         """The `(offset, length)` in bytes of each page that holds a selected row, in page order.
 

@@ -11,7 +11,7 @@ from functools import partial
 from fretsaw import formats
 from fretsaw.condition import Check, Condition, checks_of, simplified
 from fretsaw.files import OpenFile
-from fretsaw.layout import PageIndex
+from fretsaw.layout import Bounds, PageIndex
 from fretsaw.plan import BlockRows
 from fretsaw.prune import Decisions, Proof, decide, decide_all, prove
 from fretsaw.schema import SchemaNode
@@ -31,6 +31,8 @@ class Search:
     proofs: dict[Check, Proof]
     pages: dict[int, PageIndex]
     """The pages of the leaves that the condition checks, by leaf index."""
+    bounds: dict[int, Bounds]
+    """What the indexes say about these pages."""
     certain: RowSelection
     """The rows that surely match."""
 
@@ -42,6 +44,12 @@ class Surveyed:
     selected: BlockRows
     search: Search | None
 
+    @property
+    def proven_count(self) -> int:
+        """How many of the rows surely match."""
+        rows = self.selected.rows
+        return (rows if self.search is None else rows & self.search.certain).selected_count
+
 
 @dataclass(slots=True, eq=False)
 class _Open:
@@ -51,6 +59,7 @@ class _Open:
     condition: Condition
     proofs: dict[Check, Proof] = field(default_factory=dict)
     pages: dict[int, PageIndex] = field(default_factory=dict)
+    bounds: dict[int, Bounds] = field(default_factory=dict)
 
 
 def survey(
@@ -129,7 +138,7 @@ def _by_pages(file: OpenFile, group: Sequence[tuple[BlockRows, Condition]]) -> I
         rows = selected.rows & proof.possible
         if not rows.selects_any():
             continue
-        search = Search(left.condition, left.proofs, left.pages, proof.certain)
+        search = Search(left.condition, left.proofs, left.pages, left.bounds, proof.certain)
         is_proven = not (rows & ~proof.certain).selects_any()
         yield Surveyed(replace(selected, rows=rows), None if is_proven else search)
 
@@ -157,6 +166,8 @@ def _read_indexes(file: OpenFile, blocks: Sequence[_Open]) -> None:
         for (block, of_leaf), index in zip(users[key], pages, strict=True):
             block.pages[key[0]] = index
             begin, end = end, end + len(index.sizes)
+            if not key[1]:
+                block.bounds[key[0]] = bounds.between(begin, end)
             for check in of_leaf:
                 if check not in decided:
                     decided[check] = decide(check, bounds)

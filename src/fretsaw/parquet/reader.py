@@ -232,7 +232,8 @@ class ParquetReader:
     @cached_property
     def _indexed_footer(self) -> Any:
         """What the footer says about values: only predicates need it."""
-        return metadata.decode(metadata.IndexedFileMetaData, self._footer.data)
+        with self._translated("its footer"):
+            return metadata.decode(metadata.IndexedFileMetaData, self._footer.data)
 
     def _order(self, leaf: SchemaNode) -> Order | None:
         return order_of(self._elements[leaf.leaf_index], leaf)
@@ -278,7 +279,7 @@ class ParquetReader:
             yield
         except OutOfRange as error:
             raise FileFormatError(f"{self._name}: {what} has {error}") from None
-        except (CorruptPage, InvalidIndex, binascii.Error) as error:
+        except (CorruptPage, InvalidIndex, metadata.MalformedThrift, binascii.Error) as error:
             raise FileFormatError(
                 f"{self._name}: {what} is corrupt: {error}; write or copy the file again"
             ) from None
