@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from fretsaw import threads
+from fretsaw.condition import checks_of
 from fretsaw.files import OpenFile
 from fretsaw.layout import Block, PageIndex
 from fretsaw.plan import BlockRows, Window, divide, ramp
@@ -157,10 +158,17 @@ class Execution:
                 for piece in divide(rows, pages, self._piece_bytes):
                     yield _Candidates(work, piece, pages, width, None)
                 continue
-            searched = list(work.search.pages.values())
+            # Where few rows may be enough, pages are worth knowing even of whole blocks.
+            few = self._window.rows_needed is not None
+            searched = work.file.pages_of(
+                work.selected,
+                [check.leaf for check in checks_of(work.search.condition)],
+                0 if few else self._piece_bytes,
+                work.search.pages,
+            )
             chunks = work.file.chunks(work.block, leaves)
             width = sum(index.width for index in (*searched, *chunks))
-            if self._window.rows_needed is None:
+            if not few:
                 pieces = divide(rows, searched, self._piece_bytes, width)
             else:
                 most, backward = self._piece_bytes / width, self._window.tail is not None

@@ -63,7 +63,7 @@ class OpenFile:
         if fits_whole(rows, chunks, piece_bytes):
             return chunks
         until = int(rows.ends[-1])
-        found = {index: pages for index, pages in (known or {}).items() if len(pages.sizes) > 1}
+        found = known or {}
         steps = [
             self.reader.page_index(block, leaf, chunk, until)
             for leaf, chunk in zip(leaves, chunks, strict=True)

@@ -85,10 +85,10 @@ class FileReader(Protocol):
 
     def indexed_pages(
         self, blocks: Sequence[Block], leaf: SchemaNode
-    ) -> Steps[tuple[list[PageIndex], Bounds]]:
+    ) -> Steps[tuple[list[PageIndex | None], Bounds]]:
         """The pages of a leaf's chunks, and the bounds of all of these pages.
 
-        A chunk that has no bounds for its pages stays whole.
+        None for a chunk that has no bounds for its pages.
         """
         ...
 

@@ -17,10 +17,14 @@ from fretsaw.errors import FileFormatError
 from fretsaw.files import OpenFile
 from fretsaw.layout import Block, Bounds, PageIndex
 from fretsaw.matching import matches, page_outside
+from fretsaw.plan import BlockRows
 from fretsaw.schema import SchemaNode
 from fretsaw.selection import RowSelection
 from fretsaw.survey import Search
 from fretsaw.trace import Fallback, is_tracing, record_decode, record_fallback
+
+WHOLE = 1 << 62
+"""Bytes of a piece that is as large as it is: it was divided before."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -111,7 +115,9 @@ class _Finder:
         before = kept.get(leaf.leaf_index)
         if before is not None and not (rows & ~before.rows).selects_any():
             return before.of(rows)
-        pages = self._search.pages[leaf.leaf_index]
+        pages = self._search.pages.get(leaf.leaf_index)
+        if pages is None:
+            (pages,) = self._file.pages_of(BlockRows(self._block, rows), [leaf], WHOLE)
         (values,) = decode(self._file, self._block, [leaf], [pages], rows)
         bounds = self._search.bounds.get(leaf.leaf_index)
         if bounds is not None and not leaf.as_stored and not leaf.is_repeated:
@@ -142,5 +148,6 @@ class _Finder:
         for check in checks_of(condition):
             proof = self._search.proofs[check]
             unproven = rows & proof.possible & ~proof.certain
-            total += self._search.pages[check.leaf.leaf_index].width * unproven.selected_count
+            chunk = self._file.reader.chunk(self._block, check.leaf)
+            total += chunk.width * unproven.selected_count
         return total

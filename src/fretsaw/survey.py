@@ -30,7 +30,7 @@ class Search:
     condition: Condition
     proofs: dict[Check, Proof]
     pages: dict[int, PageIndex]
-    """The pages of the leaves that the condition checks, by leaf index."""
+    """The pages of the leaves that the condition checks, by leaf index, as far as known."""
     bounds: dict[int, Bounds]
     """What the indexes say about these pages."""
     certain: RowSelection
@@ -164,6 +164,11 @@ def _read_indexes(file: OpenFile, blocks: Sequence[_Open]) -> None:
         decided: dict[Check, Decisions] = {}
         end = 0
         for (block, of_leaf), index in zip(users[key], pages, strict=True):
+            if index is None:
+                count = block.selected.block.num_rows
+                unknown = Proof(RowSelection.all(count), RowSelection.none(count))
+                block.proofs |= dict.fromkeys(of_leaf, unknown)
+                continue
             block.pages[key[0]] = index
             begin, end = end, end + len(index.sizes)
             if not key[1]:
@@ -176,7 +181,7 @@ def _read_indexes(file: OpenFile, blocks: Sequence[_Open]) -> None:
                     RowSelection.from_pages(~none, index.boundaries),
                     RowSelection.from_pages(all_match, index.boundaries),
                 )
-                if is_tracing() and len(index.sizes) > 1:
+                if is_tracing():
                     _record_pages(file.name, none, index)
 
 

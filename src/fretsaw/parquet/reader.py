@@ -133,31 +133,23 @@ class ParquetReader:
 
     def indexed_pages(
         self, blocks: Sequence[Block], leaf: SchemaNode
-    ) -> Steps[tuple[list[PageIndex], Bounds]]:
-        wholes = [self.chunk(block, leaf) for block in blocks]
-        offset_places = [self._offset_index_place(block, leaf) for block in blocks]
-        column_places = [self._column_index_place(block, leaf) for block in blocks]
-        both = [a and b and [a, b] for a, b in zip(offset_places, column_places, strict=True)]
-        found = [place for places in both if places for place in places]
-        buffers = iter((yield Request(found, "index")) if found else [])
-        pages, indexes = [], []
-        for block, whole, places in zip(blocks, wholes, both, strict=True):
-            index, stored = whole, None
-            if places:
-                what = f"the page index of {_at(leaf, block.ordinal)}"
-                with self._translated(what):
-                    index = offset_index(next(buffers).to_pybytes(), whole)
-                    stored = column_index(next(buffers).to_pybytes(), len(index.sizes))
+    ) -> Steps[tuple[list[PageIndex | None], Bounds]]:
+        places = [self._page_index_places(block, leaf) for block in blocks]
+        wanted = [place for both in places for place in both]
+        buffers = iter((yield Request(wanted, "index")) if wanted else ())
+        pages: list[PageIndex | None] = []
+        indexes = []
+        for block, both in zip(blocks, places, strict=True):
+            if not both:
+                pages.append(None)
+                continue
+            with self._translated(f"the page index of {_at(leaf, block.ordinal)}"):
+                index = offset_index(next(buffers).to_pybytes(), self.chunk(block, leaf))
+                indexes.append(column_index(next(buffers).to_pybytes(), len(index.sizes)))
             pages.append(index)
-            indexes.append(
-                stored
-                or metadata.ColumnIndex(
-                    null_pages=[False] * len(index.sizes),
-                    min_values=[None] * len(index.sizes),
-                    max_values=[None] * len(index.sizes),
-                )
-            )
-        row_counts = np.concatenate([index.row_counts for index in pages])
+        row_counts = np.concatenate(
+            [np.empty(0, np.int64), *(index.row_counts for index in pages if index is not None)]
+        )
         order, trusts = self._order(leaf), self._trusts(leaf)
         return pages, page_bounds(indexes, row_counts, order, trusts, not leaf.is_repeated)
 
@@ -222,9 +214,12 @@ class ParquetReader:
         stored = self._footer.row_groups[block.ordinal].columns[leaf.leaf_index]
         return _place(stored.offset_index_offset, stored.offset_index_length)
 
-    def _column_index_place(self, block: Block, leaf: SchemaNode) -> tuple[int, int] | None:
+    def _page_index_places(self, block: Block, leaf: SchemaNode) -> list[tuple[int, int]]:
+        """Where the offset index and the column index are, if there are both."""
         stored = self._indexed(block, leaf)
-        return _place(stored.column_index_offset, stored.column_index_length)
+        columns = _place(stored.column_index_offset, stored.column_index_length)
+        offsets = self._offset_index_place(block, leaf)
+        return [offsets, columns] if offsets and columns else []
 
     def _indexed(self, block: Block, leaf: SchemaNode) -> Any:
         return self._indexed_footer.row_groups[block.ordinal].columns[leaf.leaf_index]
