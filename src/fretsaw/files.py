@@ -73,15 +73,18 @@ class OpenFile:
         return [found.get(leaf.leaf_index) or next(read) for leaf in leaves]
 
 
-def open_file(entry: Entry, options: ReadOptions) -> OpenFile:
-    """Open a source and read its footer."""
+def open_file(entry: Entry, options: ReadOptions, like: FileReader | None = None) -> OpenFile:
+    """Open a source and read its footer; the schema may be `like` that of another file."""
     source = storage.open_source(entry.origin)
-    steps = formats.open_file(source.name, source.size, source.tail, options)
+    steps = formats.open_file(source.name, source.size, source.tail, options, like)
     return OpenFile(source, formats.run(steps, partial(storage.fetch, source)), entry)
 
 
 def open_in_order(
-    entries: Sequence[Entry], options: ReadOptions, likely: Callable[[], int]
+    entries: Sequence[Entry],
+    options: ReadOptions,
+    likely: Callable[[], int],
+    like: FileReader | None = None,
 ) -> Iterator[OpenFile]:
     """Open files one after the other; what is no file to read in a directory is passed over.
 
@@ -97,21 +100,24 @@ def open_in_order(
                 entry = next(waiting, None)
                 if entry is None:
                     break
-                ahead.append(threads.start(_open_if_readable, entry, options))
+                ahead.append(threads.start(_open_if_readable, entry, options, like))
             if not ahead:
                 return
             file = ahead.popleft().result()
             opened += 1
             if file is not None:
+                like = file.reader
                 yield file
             del file  # it is closed with the last piece of work that reads it
     finally:
         threads.abandon(ahead)
 
 
-def _open_if_readable(entry: Entry, options: ReadOptions) -> OpenFile | None:
+def _open_if_readable(
+    entry: Entry, options: ReadOptions, like: FileReader | None
+) -> OpenFile | None:
     try:
-        return open_file(entry, options)
+        return open_file(entry, options, like)
     except formats.UnknownFormatError:
         if entry.found_in is None:
             raise

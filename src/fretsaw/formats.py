@@ -61,6 +61,8 @@ class FileReader(Protocol):
     blocks: Sequence[Block]
     metadata: Mapping[bytes, bytes]
     field_names: Sequence[str]
+    fields: Any
+    """What is known of the schema: files with the same schema may share it."""
 
     def describe(self, positions: Sequence[int]) -> tuple[pa.Schema, tuple[SchemaNode, ...]]:
         """These top-level fields: their Arrow schema, as pyarrow gives it, and their trees."""
@@ -107,9 +109,17 @@ class FormatModule(Protocol):
     """The module `reader` of a format's package."""
 
     def open_file(
-        self, name: str, size: int, tail: pa.Buffer, options: ReadOptions
+        self,
+        name: str,
+        size: int,
+        tail: pa.Buffer,
+        options: ReadOptions,
+        like: FileReader | None,
     ) -> Steps[FileReader]:
-        """Read the footer; `tail` is the end of the file, as much as was read to tell it."""
+        """Read the footer; `tail` is the end of the file, as much as was read to tell it.
+
+        A file with the same schema may be `like` it, and share what is known of the schema.
+        """
         ...
 
 
@@ -120,7 +130,9 @@ class UnknownFormatError(FileFormatError):
 _MAGIC = {b"PAR1": "fretsaw.parquet.reader", b"PARE": "fretsaw.parquet.reader"}
 
 
-def open_file(name: str, size: int, tail_size: int, options: ReadOptions) -> Steps[FileReader]:
+def open_file(
+    name: str, size: int, tail_size: int, options: ReadOptions, like: FileReader | None
+) -> Steps[FileReader]:
     """Tell the format by the magic bytes and read the footer."""
     if size == 0:
         raise UnknownFormatError(f"{name}: is empty (0 bytes); a Parquet file has at least 12")
@@ -136,7 +148,7 @@ def open_file(name: str, size: int, tail_size: int, options: ReadOptions) -> Ste
             )
         raise UnknownFormatError(f"{name}: is not a Parquet file (no magic bytes at its end)")
     format_module = cast(FormatModule, importlib.import_module(module))
-    return (yield from format_module.open_file(name, size, tail, options))
+    return (yield from format_module.open_file(name, size, tail, options, like))
 
 
 def run(steps: Steps[T], fetch: Fetch) -> T:

@@ -5,7 +5,7 @@ them from one file: with leaves to decode and zip, with values of the file's fol
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -45,6 +45,15 @@ class Projection:
     leaves: tuple[SchemaNode, ...]
     row_index: bool
     file_path: bool
+
+    def of_file(self, file: str, constants: Mapping[str, pa.Scalar]) -> "Projection":
+        """The same for another file with the same schema, and with values of its own folders."""
+        fields = self.schema.names[self.row_index :]
+        columns = tuple(
+            column if isinstance(column, SchemaNode) else constants.get(name, column)
+            for name, column in zip(fields, self.columns, strict=False)
+        )
+        return replace(self, file=file, columns=columns)
 
     def table(
         self, arrays: Sequence[pa.ChunkedArray], rows: RowSelection, first_row: int
@@ -179,6 +188,8 @@ def project(
     if tuple(reader.field_names) == target.names:
         columns = list(reader.describe(range(len(schema)))[1])
     else:
+        own = [p for p, name in enumerate(reader.field_names) if name in schema.names]
+        reader.describe(own)  # all at once
         for field, paths in zip(schema, target.asked, strict=True):
             if field.name in target.partitions:
                 columns.append(constants[field.name])

@@ -31,7 +31,7 @@ from fretsaw.projection import (
     union,
 )
 from fretsaw.resolve import Found, resolve
-from fretsaw.schema import Path, SchemaNode, spelled
+from fretsaw.schema import Path, spelled
 from fretsaw.selection import RowSelection
 from fretsaw.sources import Entry, Listing, nothing_in
 from fretsaw.storage import source_name
@@ -70,6 +70,8 @@ class Reading:
         self._query = query
         self._missing_is_null = missing_is_null
         self._opened = opened
+        self._projections: dict[object, Projection] = {}
+        self._conditions: dict[object, Condition] = {}
         self._most_rows = 0
         self._likely_files = 0
 
@@ -88,7 +90,7 @@ class Reading:
         _ = self.schema
         if self._query.predicate is not None:
             if self._missing_is_null:
-                for _ in self._where_found(list(columns_of(self._query.predicate))):
+                for _ in self._where_found(self._checked):
                     pass
             self._condition(self._first)
 
@@ -116,25 +118,34 @@ class Reading:
     def _work(self, projection_of: Callable[[OpenFile], Projection]) -> Iterator[BlockWork]:
         """The blocks to read, in order; from the end on for a tail under a predicate."""
         for share in self.shares():
-            if share.selected.kept:
-                projection = projection_of(share.file)
-                for surveyed in self._surveyed(share, projection.leaves):
-                    selected = surveyed.selected
-                    first_row = share.first_row + selected.block.first_row
-                    yield BlockWork(share.file, selected, surveyed.search, projection, first_row)
+            projection: Projection | None = None
+            for surveyed in self._surveyed(share, projection_of):
+                projection = projection or projection_of(share.file)
+                selected = surveyed.selected
+                first_row = share.first_row + selected.block.first_row
+                yield BlockWork(share.file, selected, surveyed.search, projection, first_row)
 
-    def _surveyed(self, share: FileShare, leaves: Sequence[SchemaNode]) -> Iterator[Surveyed]:
+    def _surveyed(
+        self, share: FileShare, projection_of: Callable[[OpenFile], Projection]
+    ) -> Iterator[Surveyed]:
         """The blocks of a file in which something may match."""
         window, kept = self._query.window, share.selected.kept
         if self._query.predicate is None:
             return iter([Surveyed(selected, None) for selected in kept])
         ordered = kept if window.tail is None else kept[::-1]
         few = window.rows_needed is not None
-        return survey(share.file, self._condition(share.file), ordered, leaves, few)
+        condition = self._condition(share.file)
+        return survey(share.file, condition, ordered, lambda: projection_of(share.file).leaves, few)
 
     def _condition(self, file: OpenFile) -> Condition:
+        """The predicate for one file; files with the same schema and folders share it."""
         assert self._query.predicate is not None
-        constants = self._listing.constants(file.entry)
+        constants = {}
+        if any(spelled(path) in self._listing.partitions.names for path in self._checked):
+            constants = self._listing.constants(file.entry)
+        key = (file.reader.fields, *(value.as_py() for value in constants.values()))
+        if key in self._conditions:
+            return self._conditions[key]
 
         def find(path: Path) -> Found:
             if spelled(path) in constants:
@@ -148,7 +159,13 @@ class Reading:
                     raise
                 raise lacks_column(file.name, spelled(path), self._first.name) from None
 
-        return resolve(self._query.predicate, find, file.name)
+        self._conditions[key] = resolve(self._query.predicate, find, file.name)
+        return self._conditions[key]
+
+    @cached_property
+    def _checked(self) -> Sequence[Path]:
+        """The columns that the predicate tests."""
+        return [] if self._query.predicate is None else list(columns_of(self._query.predicate))
 
     def plan(self, piece_bytes: int) -> Plan:
         """What would be read, and what is left out by what."""
@@ -178,7 +195,7 @@ class Reading:
         file, dropped = share.file, dict(share.selected.dropped)
         leaves = list(self._projection(file).leaves)
         with trace() as pruning:
-            surveyed = list(self._surveyed(share, leaves))
+            surveyed = list(self._surveyed(share, self._projection))
         if self._query.predicate is not None:
             checked = [check.leaf for check in checks_of(self._condition(file))]
             leaves = list({leaf.leaf_index: leaf for leaf in (*leaves, *checked)}.values())
@@ -208,7 +225,8 @@ class Reading:
         self.check()
         (share,) = self.shares()
         kept = {
-            part.selected.block.ordinal: part.selected.rows for part in self._surveyed(share, ())
+            part.selected.block.ordinal: part.selected.rows
+            for part in self._surveyed(share, lambda _: NO_COLUMNS)
         }
         blocks = share.file.reader.blocks
         return RowSelection().concat(
@@ -218,15 +236,21 @@ class Reading:
     # Columns ------------------------------------------------------------------------------------
 
     def _projection(self, file: OpenFile) -> Projection:
-        return project(
+        constants = self._listing.constants(file.entry)
+        same = self._projections.get(file.reader.fields)
+        if same is not None:
+            return same.of_file(file.name, constants)
+        projection = project(
             file.reader,
             file.name,
             self._target,
-            self._listing.constants(file.entry),
+            constants,
             self._missing_is_null,
             self._query.row_index,
             self._query.file_path,
         )
+        self._projections[file.reader.fields] = projection
+        return projection
 
     @cached_property
     def _target(self) -> Target:
@@ -278,7 +302,8 @@ class Reading:
             if not backward:
                 yield first
         ordered = entries[::-1] if backward else entries
-        for file in open_in_order(ordered, self._options, lambda: self._likely_files):
+        like = None if first is None else first.reader
+        for file in open_in_order(ordered, self._options, lambda: self._likely_files, like):
             found.add(file.entry.found_in)
             yield file
         for entry in entries:

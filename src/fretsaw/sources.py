@@ -50,6 +50,8 @@ class Listing:
 
     def constants(self, entry: Entry) -> dict[str, pa.Scalar]:
         """The values of an entry's folders, as the listing types them."""
+        if not self.partitions.names:
+            return {}
         values = dict(entry.partitions)
         return {
             field.name: pa.scalar(_typed(values.get(field.name), field.type), field.type)

@@ -4,7 +4,7 @@ Statistics decide whole blocks first; only for those that they leave open are co
 of many blocks at once. Out come blocks with the rows that may match, and what is proven of them.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -66,10 +66,10 @@ def survey(
     file: OpenFile,
     condition: Condition,
     kept: Sequence[BlockRows],
-    leaves: Sequence[SchemaNode],
+    leaves: Callable[[], Sequence[SchemaNode]],
     few: bool,
 ) -> Iterator[Surveyed]:
-    """The blocks that may hold a match, in the order given; `leaves` are those of the result.
+    """The blocks that may hold a match, in the order given; `leaves` tells those of the result.
 
     Where `few` rows are needed, indexes are read for few blocks first.
     """
@@ -86,7 +86,10 @@ def survey(
 
 
 def _by_statistics(
-    file: OpenFile, condition: Condition, kept: Sequence[BlockRows], leaves: Sequence[SchemaNode]
+    file: OpenFile,
+    condition: Condition,
+    kept: Sequence[BlockRows],
+    leaves: Callable[[], Sequence[SchemaNode]],
 ) -> list[Condition]:
     """The condition for each block, cut down to what statistics leave open."""
     blocks = [selected.block for selected in kept]
@@ -104,7 +107,7 @@ def _by_statistics(
             conditions.append(simplified(condition, partial(_known, decisions, place)))
     if is_tracing():
         dropped = [b for b, is_none in zip(blocks, whole.none.tolist(), strict=True) if is_none]
-        read = {leaf.leaf_index: leaf for leaf in (*leaves, *(c.leaf for c in decisions))}
+        read = {leaf.leaf_index: leaf for leaf in (*leaves(), *(c.leaf for c in decisions))}
         size = sum(
             int(chunk.sizes.sum())
             for block in dropped

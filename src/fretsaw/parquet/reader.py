@@ -4,7 +4,6 @@ Ties together the footer, the schema tree, the offset indexes and the cut, and t
 with a file into a `FileFormatError` that names the file, the column and the row group.
 """
 
-import base64
 import binascii
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -28,13 +27,12 @@ from fretsaw.parquet.bounds import (
     order_of,
     page_bounds,
 )
-from fretsaw.parquet.chain import Chain, chain
 from fretsaw.parquet.cut import Chunk, ParquetPart, cut
+from fretsaw.parquet.fields import Fields
 from fretsaw.parquet.footer import Footer, chunk_start, read_footer
 from fretsaw.parquet.index import InvalidIndex, column_index, hopped_index, offset_index
 from fretsaw.parquet.pages import CorruptPage
-from fretsaw.parquet.schema import field_node
-from fretsaw.parquet.small import ARROW_SCHEMA, OutOfRange, decode, open_small, schema_footer
+from fretsaw.parquet.small import ARROW_SCHEMA, OutOfRange, decode
 from fretsaw.schema import SchemaNode
 from fretsaw.selection import RowSelection
 
@@ -50,11 +48,13 @@ _ARROW_ERRORS = (pa.ArrowException, OSError, MemoryError)
 
 
 def open_file(
-    name: str, size: int, tail: pa.Buffer, options: ReadOptions
+    name: str, size: int, tail: pa.Buffer, options: ReadOptions, like: object
 ) -> Steps["ParquetReader"]:
-    """Read the footer of a Parquet file."""
+    """Read the footer of a Parquet file; if it is `like` another one, they share their fields."""
     footer = yield from read_footer(name, size, tail)
-    return ParquetReader(name, size, footer, options)
+    if isinstance(like, ParquetReader) and like.fields.fit(footer):
+        return ParquetReader(name, size, footer, like.fields, options)
+    return ParquetReader(name, size, footer, Fields(footer, options), options)
 
 
 class ParquetReader:
@@ -62,16 +62,16 @@ class ParquetReader:
 
     format = "parquet"
 
-    def __init__(self, name: str, size: int, footer: Footer, options: ReadOptions) -> None:
+    def __init__(
+        self, name: str, size: int, footer: Footer, fields: Fields, options: ReadOptions
+    ) -> None:
         self.blocks = footer.blocks
-        self.field_names = [footer.elements[span.element].name for span in footer.fields]
+        self.fields = fields
+        self.field_names = fields.names
         self._name = name
         self._size = size
         self._footer = footer
         self._options = options
-        self._fields: dict[int, tuple[pa.Field, SchemaNode]] = {}
-        self._chains: dict[int, Chain] = {}
-        self._elements: dict[int, Any] = {}
         self._slack = _missing_bytes(footer.created_by or "")
 
     @property
@@ -80,31 +80,10 @@ class ParquetReader:
         return self._footer.key_values
 
     def describe(self, positions: Sequence[int]) -> tuple[pa.Schema, tuple[SchemaNode, ...]]:
-        self._describe([position for position in positions if position not in self._fields])
-        known = [self._fields[position] for position in positions]
+        with self._translated("its schema"):
+            known = self.fields.describe(positions)
         own = {key: value for key, value in self.metadata.items() if key != ARROW_SCHEMA}
         return pa.schema([field for field, _ in known], own), tuple(node for _, node in known)
-
-    def _describe(self, positions: Sequence[int]) -> None:
-        """Have Arrow say what it makes of these fields, and walk their elements."""
-        if not positions:
-            return
-        spans = [self._footer.fields[position] for position in positions]
-        elements = [self._footer.elements[span.element : span.end] for span in spans]
-        known = self._arrow_schema
-        hint = None if known is None else pa.schema([known.field(place) for place in positions])
-        file_bytes = metadata.file_bytes(schema_footer(elements, hint))
-        with self._translated("its schema"):
-            schema = open_small(file_bytes, None, self._options).schema_arrow
-        for position, span, field in zip(positions, spans, schema, strict=True):
-            with self._translated("its schema"):
-                node = field_node(self._footer.elements, span, field.type)
-            self._fields[position] = field, node
-            stored = iter(self._footer.elements[span.element : span.end])
-            for leaf in node.leaves():
-                element = next(element for element in stored if not element.num_children)
-                self._elements[leaf.leaf_index] = element
-                self._chains[leaf.leaf_index] = chain(node, leaf, element)
 
     def chunk(self, block: Block, leaf: SchemaNode) -> PageIndex:
         chunk = self._chunk(block, leaf)
@@ -188,7 +167,7 @@ class ParquetReader:
                 f"{self._name}: {place} claims {values} values in the bytes {start} to {end} of a "
                 f"file of {self._size}; it is truncated or corrupt, write or copy it again"
             )
-        leaf_chain = self._chain(leaf)
+        leaf_chain = self.fields.chain(leaf)
         if column.codec is None or column.type != leaf_chain.elements[-1].type:
             raise FileFormatError(
                 f"{self._name}: {place} has no codec, or a type other than in the schema; "
@@ -231,22 +210,16 @@ class ParquetReader:
             return metadata.decode(metadata.IndexedFileMetaData, self._footer.data)
 
     def _order(self, leaf: SchemaNode) -> Order | None:
-        return order_of(self._elements[leaf.leaf_index], leaf)
+        return order_of(self.fields.element(leaf), leaf)
 
     def _trusts(self, leaf: SchemaNode) -> Trusts:
         orders = self._indexed_footer.column_orders or []
         known = leaf.leaf_index < len(orders) and bool(vars(orders[leaf.leaf_index]))
-        chain = self._chain(leaf)
         return Trusts(
             column_order=known,
             counts_nulls=counts_nulls(self._footer.created_by),
-            no_nulls=cannot_be_null(chain.elements),
+            no_nulls=cannot_be_null(self.fields.chain(leaf).elements),
         )
-
-    def _chain(self, leaf: SchemaNode) -> Chain:
-        if not leaf.as_stored:
-            return self._chains[leaf.leaf_index]
-        return self._chains[leaf.leaf_index].as_stored()
 
     def _width(self, block: Block, leaf: SchemaNode) -> float:
         """Bytes of one decoded row; dictionaries make what is stored much smaller than that."""
@@ -256,16 +229,6 @@ class ParquetReader:
             size = max(size, stored.size_statistics.unencoded_byte_array_data_bytes or 0)
         stated = max(0, size) / max(1, block.num_rows)
         return max(stated, _DECODED_WIDTH.get(leaf.physical_type or "", 16))
-
-    @cached_property
-    def _arrow_schema(self) -> pa.Schema | None:
-        """The Arrow schema that the writer left in the file, if it fits the file."""
-        encoded = self.metadata.get(ARROW_SCHEMA)
-        if encoded is None:
-            return None
-        with self._translated("its ARROW:schema"):
-            schema = pa.ipc.read_schema(pa.py_buffer(base64.b64decode(encoded)))
-        return schema if len(schema) == len(self._footer.fields) else None
 
     @contextmanager
     def _translated(self, what: str) -> Iterator[None]:

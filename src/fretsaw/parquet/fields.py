@@ -1,0 +1,78 @@
+"""The top-level fields of a schema: what Arrow makes of them, their trees and the chains below.
+
+Fields are described when somebody asks for them. Files with the same schema share them, so that
+Arrow is asked once for many files.
+"""
+
+import base64
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
+
+import pyarrow as pa
+
+from fretsaw.formats import ReadOptions
+from fretsaw.parquet import metadata
+from fretsaw.parquet.chain import Chain, chain
+from fretsaw.parquet.footer import Footer
+from fretsaw.parquet.schema import field_node
+from fretsaw.parquet.small import ARROW_SCHEMA, open_small, schema_footer
+from fretsaw.schema import SchemaNode
+
+
+class Fields:
+    """The fields of all files with one schema."""
+
+    def __init__(self, footer: Footer, options: ReadOptions) -> None:
+        self.names = [footer.elements[span.element].name for span in footer.fields]
+        self._elements = footer.elements
+        self._spans = footer.fields
+        self._encoded = footer.key_values.get(ARROW_SCHEMA)
+        self._options = options
+        self._described: dict[int, tuple[pa.Field, SchemaNode]] = {}
+        self._leaves: dict[int, tuple[Any, Chain]] = {}
+
+    def fit(self, footer: Footer) -> bool:
+        """Whether a file has these fields."""
+        same_hint = footer.key_values.get(ARROW_SCHEMA) == self._encoded
+        return same_hint and bool(footer.elements == self._elements)
+
+    def describe(self, positions: Sequence[int]) -> list[tuple[pa.Field, SchemaNode]]:
+        """These fields as pyarrow gives them, and their trees."""
+        missing = [position for position in positions if position not in self._described]
+        if missing:
+            self._describe(missing)
+        return [self._described[position] for position in positions]
+
+    def chain(self, leaf: SchemaNode) -> Chain:
+        """The chain of a leaf that was described."""
+        _, found = self._leaves[leaf.leaf_index]
+        return found.as_stored() if leaf.as_stored else found
+
+    def element(self, leaf: SchemaNode) -> Any:
+        """The schema element of a leaf that was described."""
+        return self._leaves[leaf.leaf_index][0]
+
+    def _describe(self, positions: Sequence[int]) -> None:
+        """Have Arrow say what it makes of these fields, and walk their elements."""
+        spans = [self._spans[position] for position in positions]
+        elements = [self._elements[span.element : span.end] for span in spans]
+        known = self._arrow_schema
+        hint = None if known is None else pa.schema([known.field(place) for place in positions])
+        file_bytes = metadata.file_bytes(schema_footer(elements, hint))
+        schema = open_small(file_bytes, None, self._options).schema_arrow
+        for position, span, field in zip(positions, spans, schema, strict=True):
+            node = field_node(self._elements, span, field.type)
+            stored = iter(self._elements[span.element : span.end])
+            for leaf in node.leaves():
+                element = next(element for element in stored if not element.num_children)
+                self._leaves[leaf.leaf_index] = element, chain(node, leaf, element)
+            self._described[position] = field, node
+
+    @cached_property
+    def _arrow_schema(self) -> pa.Schema | None:
+        """The Arrow schema that the writer left in the file, if it fits the file."""
+        if self._encoded is None:
+            return None
+        schema = pa.ipc.read_schema(pa.py_buffer(base64.b64decode(self._encoded)))
+        return schema if len(schema) == len(self._spans) else None
