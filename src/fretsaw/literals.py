@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from fretsaw.schema import SchemaNode, value_type
 from fretsaw.text import Text
-from fretsaw.values import float_key, successor
+from fretsaw.values import after_prefix, float_key, successor
 
 Pair: TypeAlias = tuple[Any, Any]
 """The first key at or above a value, and the first above it."""
@@ -75,8 +75,7 @@ def prefix_edges(prefix: str | bytes, leaf: SchemaNode) -> tuple[bytes, bytes | 
     if is_text and isinstance(prefix, bytes):
         raise UnfitLiteral("it compares with a str")
     first = prefix.encode() if isinstance(prefix, str) else prefix
-    stem = first.rstrip(b"\xff")
-    return first, stem[:-1] + bytes([stem[-1] + 1]) if stem else None
+    return first, after_prefix(first)
 
 
 def is_float(leaf: SchemaNode) -> bool:

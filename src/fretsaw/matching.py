@@ -144,10 +144,17 @@ def _from_float(cut: int, stored: npt.NDArray[Any]) -> Booleans:
         return np.zeros(len(stored), np.bool_)
     if cut == NAN_KEY:
         return np.asarray(np.isnan(stored))
-    reached: Booleans = ~(stored < float_at(cut))  # NaN is not below anything
+    reached: Booleans = ~(stored < _at_or_above(float_at(cut), stored.dtype))  # NaN is not below
     if cut == 0:  # both zeros are equal there
         reached &= ~((stored == 0) & np.signbit(stored))
     return reached
+
+
+def _at_or_above(value: float, dtype: np.dtype[Any]) -> Any:
+    """The first float of a dtype that is not below the value."""
+    with np.errstate(over="ignore", under="ignore"):
+        here = dtype.type(value)
+    return here if float(here) >= value else np.nextafter(here, dtype.type(np.inf))
 
 
 def _among_decimals(values: ValueSet, array: pa.Array) -> Booleans:

@@ -42,6 +42,8 @@ def decide(check: Check, bounds: Bounds) -> Decisions:
         return _decide_nulls(check, bounds)
     if check.fold == "all":  # true for empty lists, of which bounds know nothing
         return Decisions.unknown(len(bounds))
+    if not bounds.known.any():
+        return Decisions(bounds.all_null, np.zeros(len(bounds), np.bool_))
     outside, inside = check.values.decide(bounds.lower, bounds.upper)
     if not bounds.nan_free.all():
         if NAN_KEY in check.values:

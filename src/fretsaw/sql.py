@@ -154,11 +154,9 @@ class _Reader:
             raise self.error(node.expression, "LIKE takes a pattern in 'single quotes'")
         units = re.findall(f"(?:{re.escape(escape)})?.", pattern.value, re.DOTALL)
         wild = [place for place, unit in enumerate(units) if unit in {"%", "_"}]
-        if wild and (wild != [len(units) - 1] or units[-1] == "_"):
-            problem = (
-                "LIKE finds prefixes only: its wildcard is one % at the end; other % and _ are "
-            )
-            raise self.error(node.expression, problem + r"written LIKE 'a\_b%' ESCAPE '\'")
+        if wild not in ([], [len(units) - 1]) or units[-1:] in (["_"], [escape]):
+            problem = r"LIKE finds prefixes, so only one % at the end; else LIKE 'a\_b%' ESCAPE '\'"
+            raise self.error(node.expression, problem)
         prefix = "".join(unit[-1] for unit in units[: len(units) - len(wild)])
         column = self.column(node.this)
         test = column.starts_with(prefix) if wild else column == Text(prefix)

@@ -59,6 +59,16 @@ def successor(key: Key) -> Key:
     return key + b"\0" if isinstance(key, bytes) else key + 1
 
 
+def after_prefix(prefix: bytes) -> bytes | None:
+    """The first key behind all that begin with a prefix, if there is one.
+
+    >>> after_prefix(b"ab"), after_prefix(b"a\\xff"), after_prefix(b"\\xff")
+    (b'ac', b'b', None)
+    """
+    stem = prefix.rstrip(b"\xff")
+    return stem[:-1] + bytes([stem[-1] + 1]) if stem else None
+
+
 @dataclass(frozen=True, slots=True)
 class ValueSet:
     """Keys between cuts: each cut is the first key on its other side.

@@ -17,7 +17,7 @@ from fretsaw.layout import Bounds, Int64s
 from fretsaw.parquet.metadata import PHYSICAL_TYPES, REQUIRED
 from fretsaw.parquet.schema import logical_type
 from fretsaw.schema import SchemaNode, value_type
-from fretsaw.values import NAN_KEY, Booleans, float_keys
+from fretsaw.values import NAN_KEY, Booleans, after_prefix, float_keys
 
 Kind: TypeAlias = Literal["bool", "int", "uint", "float", "decimal", "bytes"]
 
@@ -26,6 +26,7 @@ _UNDERCOUNTING = re.compile(r"(parquet-mr|parquet-cpp-arrow|parquet-cpp)(?: vers
 _COUNTING_SINCE = {"parquet-mr": (1, 10), "parquet-cpp-arrow": (6, 0), "parquet-cpp": (1 << 30, 0)}
 
 _WIDTHS = {"BOOLEAN": 1, "INT32": 4, "INT64": 8, "FLOAT": 4, "DOUBLE": 8}
+_HALF = 2  # bytes of a FLOAT16
 _WIDEST_DECIMAL = 32
 _UNITS = {"MILLIS": "ms", "MICROS": "us", "NANOS": "ns"}
 
@@ -41,7 +42,7 @@ class Order:
     @property
     def was_defined(self) -> bool:
         """Whether bounds had this order before there were column orders."""
-        return self.kind in ("bool", "int", "float")
+        return self.kind in ("bool", "int", "float") and self.width != _HALF
 
 
 def counts_nulls(created_by: str | None) -> bool:
@@ -140,6 +141,8 @@ def page_bounds(
         row_counts=row_counts,
     )
     bounds.known[contradicted | null_pages] = False
+    if order is not None and order.kind == "bytes":
+        bounds.known[np.array([not bound for bound in upper], np.bool_)] = False
     return bounds
 
 
@@ -206,6 +209,11 @@ def _bounds(
         high_known, highs = _keys(upper, order)
         known = low_known & high_known & np.asarray(lows <= highs, np.bool_)
     nan_free = np.ones(len(known), np.bool_)
+    if order is not None and order.kind == "bytes":
+        # Equal bounds may be one beginning of many values.
+        for place in np.flatnonzero(known & ~exact & (lows == highs)).tolist():
+            behind = after_prefix(lows[place])
+            highs[place], known[place] = behind or b"", behind is not None
     if order is not None and order.kind == "float":
         known &= (lows != NAN_KEY) & (highs != NAN_KEY)
         lows[lows == 0] = -1  # a zero stands for both

@@ -45,16 +45,19 @@ def offset_index(data: bytes, whole: PageIndex) -> PageIndex:
     return _divided(whole, boundaries, offsets, sizes)
 
 
-def column_index(data: bytes, pages: int) -> Any:
-    """The column index of a chunk of so many pages."""
+def column_index(data: bytes, pages: PageIndex) -> Any:
+    """The column index of a chunk with these pages."""
     try:
         index: Any = metadata.decode(metadata.ColumnIndex, data)
     except metadata.MalformedThrift as error:
         raise InvalidIndex(str(error)) from None
     required = (index.null_pages, index.min_values, index.max_values)
     optional = [counts for counts in (index.null_counts, index.nan_counts) if counts is not None]
-    if any(values is None or len(values) != pages for values in (*required, *optional)):
-        raise InvalidIndex(f"its lists are not as long as the {pages} pages of the column chunk")
+    count = len(pages.sizes)
+    if any(values is None or len(values) != count for values in (*required, *optional)):
+        raise InvalidIndex(f"its lists are not as long as the {count} pages of the column chunk")
+    if ((pages.row_counts == 0) & ~np.array(index.null_pages, np.bool_)).any():
+        raise InvalidIndex("a page that has values has no rows")
     return index
 
 

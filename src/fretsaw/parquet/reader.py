@@ -124,7 +124,7 @@ class ParquetReader:
                 continue
             with self._translated(f"the page index of {_at(leaf, block.ordinal)}"):
                 index = offset_index(next(buffers).to_pybytes(), self.chunk(block, leaf))
-                indexes.append(column_index(next(buffers).to_pybytes(), len(index.sizes)))
+                indexes.append(column_index(next(buffers).to_pybytes(), index))
             pages.append(index)
         row_counts = np.concatenate(
             [np.empty(0, np.int64), *(index.row_counts for index in pages if index is not None)]
