@@ -154,7 +154,7 @@ def _at_or_above(value: float, dtype: np.dtype[Any]) -> Any:
     """The first float of a dtype that is not below the value."""
     with np.errstate(over="ignore", under="ignore"):
         here = dtype.type(value)
-    return here if float(here) >= value else np.nextafter(here, dtype.type(np.inf))
+        return here if float(here) >= value else np.nextafter(here, dtype.type(np.inf))
 
 
 def _among_decimals(values: ValueSet, array: pa.Array) -> Booleans:

@@ -112,7 +112,10 @@ def _leaf(test: Test, node: SchemaNode) -> SchemaNode:
         # Any leaf below tells; the fewer lists it lies in, the cheaper.
         return min(node.leaves(), key=lambda leaf: (leaf.is_repeated, len(leaf.path)))
     if not node.is_leaf:
-        raise UnfitLiteral("only is_null() and is_not_null() work on it; name a field inside it")
+        hint = "name a field inside it"
+        if not node.is_struct and not test.column.fold:
+            hint = f"test its elements with {test.column!r}.any() or {test.column!r}.all()"
+        raise UnfitLiteral(f"only is_null() and is_not_null() work on it; {hint}")
     if not test.column.is_physical:
         return node
     stored_as = _STORED_AS.get(node.physical_type or "")
