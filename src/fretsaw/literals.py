@@ -98,7 +98,7 @@ def _from_text(text: str, arrow_type: pa.DataType) -> Any:
         if types.is_timestamp(arrow_type):
             return _timestamp(text, in_utc=arrow_type.tz is not None)
         if types.is_time(arrow_type):
-            return datetime.time.fromisoformat(text.strip())
+            return _timestamp(f"1970-01-01 {text.strip()}", in_utc=False)
         if _is_uuid(arrow_type):
             return UUID(text)
         return text.encode() if _is_binary(arrow_type) or _is_fixed_binary(arrow_type) else text
@@ -120,7 +120,7 @@ def _timestamp(text: str, in_utc: bool) -> "_Instant":
 
 
 class _Instant(int):
-    """Nanoseconds since the epoch."""
+    """Nanoseconds since the epoch, or since midnight."""
 
 
 def _whole(value: Any, arrow_type: pa.DataType) -> Pair | None:
@@ -216,10 +216,12 @@ def _moment(value: Any, arrow_type: pa.DataType) -> Pair | None:
 
 
 def _time(value: Any, arrow_type: pa.DataType) -> Pair | None:
-    if not isinstance(value, datetime.time) or value.tzinfo is not None:
+    if isinstance(value, datetime.time) and value.tzinfo is None:
+        moment = datetime.datetime.combine(datetime.date(1970, 1, 1), value)
+        value = _Instant(_since_epoch(moment))
+    if not isinstance(value, _Instant):
         return None
-    seconds = (value.hour * 60 + value.minute) * 60 + value.second
-    return _at((seconds + Fraction(value.microsecond, 10**6)) * _PER_SECOND[arrow_type.unit])
+    return _at(Fraction(value) * _PER_SECOND[arrow_type.unit] / 10**9)
 
 
 def _duration(value: Any, arrow_type: pa.DataType) -> Pair | None:

@@ -22,10 +22,14 @@ class Predicate:
     __slots__ = ()
 
     def __and__(self, other: "Predicate") -> "Predicate":
-        return And((self, other)) if isinstance(other, Predicate) else NotImplemented
+        if not isinstance(other, Predicate):
+            return NotImplemented
+        return And((*(self.parts if isinstance(self, And) else (self,)), other))
 
     def __or__(self, other: "Predicate") -> "Predicate":
-        return Or((self, other)) if isinstance(other, Predicate) else NotImplemented
+        if not isinstance(other, Predicate):
+            return NotImplemented
+        return Or((*(self.parts if isinstance(self, Or) else (self,)), other))
 
     def __invert__(self) -> "Predicate":
         return Not(self)
