@@ -4,8 +4,9 @@ A check says for a row whether it is true; false and unknown need no telling apa
 only true rows are returned.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 from typing import Literal, TypeAlias
 
 from fretsaw.predicate import Fold
@@ -100,24 +101,32 @@ def simplified(condition: Condition, known: Callable[[Check], bool | None]) -> C
 
 def _combined(parts: Iterable[Condition], kind: type[Every] | type[Some]) -> Condition:
     neutral = kind is Every
-    flat: dict[object, Condition] = {}
+    joining: dict[object, list[Condition]] = {}
     for part in parts:
         if part is not neutral and isinstance(part, bool):
             return part
         for inner in part.parts if isinstance(part, kind) else (part,):
             if isinstance(inner, Check):
                 key = inner._joins("all" if neutral else "any")
-                flat[key] = _joined(flat[key], inner, neutral) if key in flat else inner
+                joining.setdefault(key, []).append(inner)
             elif not isinstance(inner, bool):
-                flat[id(inner)] = inner
-    if len(flat) > 1:
-        return kind(tuple(flat.values()))
-    return next(iter(flat.values()), neutral)
+                joining[id(inner)] = [inner]
+    joined = [_joined(same, neutral) for same in joining.values()]
+    if len(joined) > 1:
+        return kind(tuple(joined))
+    return joined[0] if joined else neutral
 
 
-def _joined(before: Condition, check: Check, both: bool) -> Check:
-    assert isinstance(before, Check)
-    if not isinstance(before.values, ValueSet) or not isinstance(check.values, ValueSet):
-        return check  # the same check twice
-    joint = before.values & check.values if both else before.values | check.values
-    return replace(check, values=joint)
+def _joined(same: Sequence[Condition], both: bool) -> Condition:
+    """Checks of one leaf as one check of their joint values."""
+    first = same[0]
+    sets = [check.values for check in same if isinstance(check, Check)]
+    values = [one for one in sets if isinstance(one, ValueSet)]
+    if len(values) < 2 or not isinstance(first, Check):
+        return first
+    while len(values) > 1:  # in pairs: there may be thousands
+        values = [
+            left & right if both else left | right
+            for left, right in zip_longest(values[::2], values[1::2], fillvalue=values[-1])
+        ]
+    return replace(first, values=values[0])

@@ -137,6 +137,8 @@ def _whole(value: Any, arrow_type: pa.DataType) -> Pair | None:
             return _at(Fraction(near if value > 0 else -near)) if value else (0, 1)
     elif not isinstance(value, int):
         return None
+    elif scale == 0:  # there may be a million of them
+        return value, value + 1
     return _at(Fraction(value) * Fraction(10) ** scale)
 
 
