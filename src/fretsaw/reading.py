@@ -64,12 +64,15 @@ class Reading:
         query: Query,
         missing_is_null: bool,
         opened: OpenFile | None = None,
+        counts_all: bool = False,
     ) -> None:
         self._listing = listing
         self._options = options
         self._query = query
         self._missing_is_null = missing_is_null
         self._opened = opened
+        self._counts_all = counts_all or query.rows is not None or query.row_index is not None
+        """Whether the place of each file matters, so that none may be left unopened."""
         self._projections: dict[object, Projection] = {}
         self._conditions: dict[object, Condition] = {}
         self._most_rows = 0
@@ -318,8 +321,8 @@ class Reading:
         query, entries = self._query, self._listing.entries
         if query.predicate is None or not self._listing.partitions.names:
             return entries
-        if query.rows is not None or query.row_index is not None:
-            return entries  # their rows count
+        if self._counts_all:
+            return entries
         predicate = query.predicate
 
         def may_match(entry: Entry) -> bool:

@@ -298,7 +298,7 @@ class Scan:
             raise ValueError("a scan with skip(), head() or tail() cannot be split: split it first")
         if target_bytes < 1:
             raise ValueError(f"target_bytes must be at least 1, not {target_bytes}")
-        listing, reading = self._listing(), self._reading()
+        listing, reading = self._listing(), self._reading(counts_all=True)
         reading.check()
         return [
             replace(
@@ -320,10 +320,12 @@ class Scan:
             return [entry.origin for entry in self._sources.entries]
         return self._sources
 
-    def _reading(self) -> Reading:
+    def _reading(self, counts_all: bool = False) -> Reading:
         opened = self._opened if self._opened and not self._opened.source.closed else None
         missing_is_null = self._missing == "null"
-        return Reading(self._listing(), self._options, self._query, missing_is_null, opened)
+        return Reading(
+            self._listing(), self._options, self._query, missing_is_null, opened, counts_all
+        )
 
     def _batches(self, batch_size: int) -> Iterator[pa.RecordBatch]:
         tables = self._reading().tables(STREAM_PIECE)

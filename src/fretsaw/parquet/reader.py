@@ -72,6 +72,7 @@ class ParquetReader:
         self._size = size
         self._footer = footer
         self._options = options
+        self._wholes: dict[tuple[int, int], PageIndex] = {}
         self._slack = _missing_bytes(footer.created_by or "")
 
     @property
@@ -86,13 +87,16 @@ class ParquetReader:
         return pa.schema([field for field, _ in known], own), tuple(node for _, node in known)
 
     def chunk(self, block: Block, leaf: SchemaNode) -> PageIndex:
-        chunk = self._chunk(block, leaf)
-        return PageIndex(
-            boundaries=np.array([0, block.num_rows]),
-            offsets=np.array([chunk.start]),
-            sizes=np.array([chunk.end - chunk.start]),
-            width=self._width(block, leaf),
-        )
+        key = (block.ordinal, leaf.leaf_index)
+        if key not in self._wholes:
+            chunk = self._chunk(block, leaf)
+            self._wholes[key] = PageIndex(
+                boundaries=np.array([0, block.num_rows]),
+                offsets=np.array([chunk.start]),
+                sizes=np.array([chunk.end - chunk.start]),
+                width=self._width(block, leaf),
+            )
+        return self._wholes[key]
 
     def page_index(
         self, block: Block, leaf: SchemaNode, whole: PageIndex, until: int

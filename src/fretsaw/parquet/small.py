@@ -64,15 +64,16 @@ def _decode_together(
 
 def _read_columns(file: pq.ParquetFile, segments: Sequence[Segment]) -> list[pa.ChunkedArray]:
     most = max(segment.rows + segment.is_exact for segment in segments)
-    if len({min(most, segment.page_rows) for segment in segments}) == 1:
-        # Columns of one length are a table, and one call is cheaper than many. Not on Arrow's own
-        # threads: a process that ends soon after may abort in their clean-up.
-        columns = list(file.read_row_group(0, use_threads=False).columns)
-    else:
-        columns = [
-            file.read_row_group(0, columns=[str(name)], use_threads=False).column(0)
-            for name in range(len(segments))
-        ]
+    # Columns of one length are a table, and one call is cheaper than many.
+    lengths: dict[int, list[int]] = {}
+    for name, segment in enumerate(segments):
+        lengths.setdefault(min(most, segment.page_rows), []).append(name)
+    found: dict[int, pa.ChunkedArray] = {}
+    for names in lengths.values():
+        # Not on Arrow's own threads: a process that ends soon after may abort in their clean-up.
+        table = file.read_row_group(0, columns=[str(name) for name in names], use_threads=False)
+        found |= zip(names, table.columns, strict=True)
+    columns = [found[name] for name in range(len(segments))]
     for segment, column in zip(segments, columns, strict=True):
         rows = len(column)
         if rows < segment.rows or (segment.is_exact and rows > segment.rows):
