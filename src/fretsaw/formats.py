@@ -94,6 +94,14 @@ class FileReader(Protocol):
         """
         ...
 
+    def bloom_excludes(self, block: Block, leaf: SchemaNode, keys: Sequence[Any]) -> Steps[bool]:
+        """Whether a Bloom filter proves that none of these values is in a leaf's chunk."""
+        ...
+
+    def dictionary(self, block: Block, leaf: SchemaNode) -> Steps[pa.ChunkedArray | None]:
+        """All values that a leaf's chunk has, where a dictionary is proven to hold them."""
+        ...
+
     def cut(
         self, block: Block, leaf: SchemaNode, pages: PageIndex, rows: RowSelection
     ) -> Steps[Part]:

@@ -1,7 +1,8 @@
 """What the indexes of a file leave to be searched for the rows that match a condition.
 
-Statistics decide whole blocks first; only for those that they leave open are column indexes read,
-of many blocks at once. Out come blocks with the rows that may match, and what is proven of them.
+Statistics decide whole blocks first, then Bloom filters and dictionaries; only for those that they
+leave open are column indexes read, of many blocks at once. Out come blocks with the rows that may
+match, and what is proven of them.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -13,6 +14,7 @@ from fretsaw.condition import Check, Condition, checks_of, simplified
 from fretsaw.files import OpenFile
 from fretsaw.layout import Bounds, PageIndex
 from fretsaw.plan import BlockRows
+from fretsaw.probe import bytes_of, probe
 from fretsaw.prune import Decisions, Proof, decide, decide_all, prove
 from fretsaw.schema import SchemaNode
 from fretsaw.selection import RowSelection
@@ -81,7 +83,7 @@ def survey(
     count = 1 if few else MOST_BLOCKS
     while waiting:
         group, waiting = waiting[:count], waiting[count:]
-        yield from _by_pages(file, group)
+        yield from _by_pages(file, probe(file, group, leaves))
         count = min(2 * count, MOST_BLOCKS)
 
 
@@ -107,12 +109,7 @@ def _by_statistics(
             conditions.append(simplified(condition, partial(_known, decisions, place)))
     if is_tracing():
         dropped = [b for b, is_none in zip(blocks, whole.none.tolist(), strict=True) if is_none]
-        read = {leaf.leaf_index: leaf for leaf in (*leaves(), *(c.leaf for c in decisions))}
-        size = sum(
-            int(chunk.sizes.sum())
-            for block in dropped
-            for chunk in file.chunks(block, list(read.values()))
-        )
+        size = bytes_of(file, dropped, [*leaves(), *(check.leaf for check in decisions)])
         counts = (len(kept) - len(dropped), len(dropped))
         record_pruned(Pruned(file.name, "block", "statistics", *counts, size))
     return conditions

@@ -128,6 +128,17 @@ class ValueSet:
             return firsts
         return None
 
+    def keys(self, most: int) -> Sequence[Key]:
+        """All keys of the set, one by one, if they are that few; else none."""
+        firsts, behinds = self.cuts[::2], self.cuts[1::2]
+        if self.begins_inside or len(firsts) != len(behinds) or len(firsts) > most:
+            return ()
+        if firsts and isinstance(firsts[0], bytes):
+            return self.points() or ()
+        if sum(behinds) - sum(firsts) > most:
+            return ()
+        return [key for edges in zip(firsts, behinds, strict=True) for key in range(*edges)]
+
     def within(self, dtype: np.dtype[Any]) -> tuple[list[Key], bool]:
         """Cuts and beginning for keys of a dtype, whose range no cut leaves."""
         if dtype.kind == "O":

@@ -73,6 +73,12 @@ def chain(field: SchemaNode, leaf: SchemaNode, element: Any) -> Chain:
     return Chain(tuple(elements), arrow_type, _is_inferred(leaf.arrow_type))
 
 
+def only_leaf(of: Chain, arrow_type: pa.DataType) -> Chain:
+    """The leaf of a chain by itself, never null."""
+    element = SchemaElement(**{**vars(of.elements[-1]), "repetition_type": REQUIRED})
+    return Chain((element,), arrow_type, of.is_inferred)
+
+
 def _below(
     node: SchemaNode, leaf: SchemaNode, element: Any, repetition: int
 ) -> tuple[list[Any], pa.DataType]:

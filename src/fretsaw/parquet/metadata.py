@@ -20,7 +20,8 @@ MAGIC = b"PAR1"
 ENCRYPTED_MAGIC = b"PARE"
 
 DATA_PAGE, DICTIONARY_PAGE, DATA_PAGE_V2 = 0, 2, 3
-DICTIONARY_ENCODINGS = frozenset({2, 8})
+RLE_DICTIONARY = 8
+DICTIONARY_ENCODINGS = frozenset({2, RLE_DICTIONARY})
 REQUIRED, OPTIONAL, REPEATED = 0, 1, 2
 PHYSICAL_TYPES = (
     "BOOLEAN",
@@ -200,6 +201,24 @@ ColumnIndex = _struct(
     null_counts=(5, [_LONG]),
     nan_counts=(8, [_LONG]),
 )
+# And once more, for what only tests of equality need.
+PageEncodingStats = _struct("PageEncodingStats", page_type=(1, _INT), encoding=(2, _INT))
+ProbedColumn = _struct(
+    "ProbedColumn",
+    encoding_stats=(13, [PageEncodingStats]),
+    bloom_filter_offset=(14, _LONG),
+)
+ProbedChunk = _struct("ProbedChunk", meta_data=(3, ProbedColumn))
+ProbedRowGroup = _struct("ProbedRowGroup", columns=(1, [ProbedChunk]))
+ProbedFileMetaData = _struct("ProbedFileMetaData", row_groups=(4, [ProbedRowGroup]))
+_Only = _struct("_Only", ONLY=(1, Empty))
+BloomFilterHeader = _struct(
+    "BloomFilterHeader",
+    numBytes=(1, _INT),
+    algorithm=(2, _Only),
+    hash=(3, _Only),
+    compression=(4, _Only),
+)
 PageLocation = _struct(
     "PageLocation",
     offset=(1, _LONG),
@@ -211,15 +230,34 @@ DataPageHeader = _struct("DataPageHeader", num_values=(1, _INT), encoding=(2, _I
 DataPageHeaderV2 = _struct(
     "DataPageHeaderV2", num_values=(1, _INT), num_rows=(3, _INT), encoding=(4, _INT)
 )
+DictionaryPageHeader = _struct("DictionaryPageHeader", num_values=(1, _INT))
 PageHeader = _struct(
     "PageHeader",
     type=(1, _INT),
     compressed_page_size=(3, _INT),
     data_page_header=(5, DataPageHeader),
+    dictionary_page_header=(7, DictionaryPageHeader),
     data_page_header_v2=(8, DataPageHeaderV2),
 )
 
 # What a small file must contain of a chunk: more than what is read of one above.
+SmallPageHeaderV2 = _struct(
+    "SmallPageHeaderV2",
+    num_values=(1, _INT),
+    num_nulls=(2, _INT),
+    num_rows=(3, _INT),
+    encoding=(4, _INT),
+    definition_levels_byte_length=(5, _INT),
+    repetition_levels_byte_length=(6, _INT),
+    is_compressed=(7, _BOOL),
+)
+SmallPageHeader = _struct(
+    "SmallPageHeader",
+    type=(1, _INT),
+    uncompressed_page_size=(2, _INT),
+    compressed_page_size=(3, _INT),
+    data_page_header_v2=(8, SmallPageHeaderV2),
+)
 SmallColumn = _struct(
     "SmallColumn",
     type=(1, _INT),

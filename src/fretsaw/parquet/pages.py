@@ -29,6 +29,8 @@ class Page(NamedTuple):
     num_rows: int | None
     """Records that begin in the page; version 2 of data pages says so."""
     uses_dictionary: bool
+    dictionary_entries: int | None = None
+    """How many entries a dictionary page has."""
 
 
 def walk(buffer: pa.Buffer) -> Iterator[Page]:
@@ -88,4 +90,5 @@ def _page(reader: metadata.StructReader, offset: int) -> Page:
         details.num_values or 0 if details is not None else 0,
         header.data_page_header_v2.num_rows if header.data_page_header_v2 else None,
         details is not None and details.encoding in metadata.DICTIONARY_ENCODINGS,
+        header.dictionary_page_header.num_values if header.dictionary_page_header else None,
     )

@@ -18,6 +18,7 @@ from fretsaw.errors import FileFormatError
 from fretsaw.formats import ReadOptions, Request, Steps
 from fretsaw.layout import Block, Bounds, PageIndex
 from fretsaw.parquet import metadata
+from fretsaw.parquet.bloom import may_contain, stored_values
 from fretsaw.parquet.bounds import (
     Order,
     Trusts,
@@ -28,11 +29,12 @@ from fretsaw.parquet.bounds import (
     page_bounds,
 )
 from fretsaw.parquet.cut import Chunk, ParquetPart, cut
+from fretsaw.parquet.dictionary import dictionary_segment, is_only_dictionary
 from fretsaw.parquet.fields import Fields
 from fretsaw.parquet.footer import Footer, chunk_start, read_footer
 from fretsaw.parquet.index import InvalidIndex, column_index, hopped_index, offset_index
 from fretsaw.parquet.pages import CorruptPage
-from fretsaw.parquet.small import ARROW_SCHEMA, OutOfRange, decode
+from fretsaw.parquet.small import ARROW_SCHEMA, OutOfRange, decode, decode_segments
 from fretsaw.schema import SchemaNode
 from fretsaw.selection import RowSelection
 
@@ -136,6 +138,26 @@ class ParquetReader:
         order, trusts = self._order(leaf), self._trusts(leaf)
         return pages, page_bounds(indexes, row_counts, order, trusts, not leaf.is_repeated)
 
+    def bloom_excludes(self, block: Block, leaf: SchemaNode, keys: Sequence[Any]) -> Steps[bool]:
+        column, order = self._probed(block, leaf), self._order(leaf)
+        if column is None or not column.bloom_filter_offset or order is None:
+            return False
+        values = stored_values(keys, order)
+        if values is None:
+            return False
+        with self._translated(f"the Bloom filter of {_at(leaf, block.ordinal)}"):
+            return not (yield from may_contain(column.bloom_filter_offset, self._size, values))
+
+    def dictionary(self, block: Block, leaf: SchemaNode) -> Steps[pa.ChunkedArray | None]:
+        column = self._probed(block, leaf)
+        if column is None or not is_only_dictionary(column):
+            return None
+        with self._translated(f"the dictionary of {_at(leaf, block.ordinal)}"):
+            segment = yield from dictionary_segment(self._chunk(block, leaf))
+            if segment is None:
+                return None
+            return decode_segments([segment], self._footer.created_by, self._options)[0]
+
     def cut(
         self, block: Block, leaf: SchemaNode, pages: PageIndex, rows: RowSelection
     ) -> Steps[ParquetPart]:
@@ -212,6 +234,16 @@ class ParquetReader:
         """What the footer says about values: only predicates need it."""
         with self._translated("its footer"):
             return metadata.decode(metadata.IndexedFileMetaData, self._footer.data)
+
+    def _probed(self, block: Block, leaf: SchemaNode) -> Any:
+        row_group = self._probed_footer.row_groups[block.ordinal]
+        return row_group.columns[leaf.leaf_index].meta_data
+
+    @cached_property
+    def _probed_footer(self) -> Any:
+        """What the footer says about Bloom filters and dictionaries."""
+        with self._translated("its footer"):
+            return metadata.decode(metadata.ProbedFileMetaData, self._footer.data)
 
     def _order(self, leaf: SchemaNode) -> Order | None:
         return order_of(self.fields.element(leaf), leaf)

@@ -36,7 +36,7 @@ def decode(
     for is_exact in (False, True):
         together = [segment for segment in segments if segment.is_exact == is_exact]
         if together:
-            decoded = _decode_together(together, created_by, options)
+            decoded = decode_segments(together, created_by, options)
             columns |= zip(together, decoded, strict=True)
     arrays = []
     for part in parts:
@@ -48,9 +48,10 @@ def decode(
     return arrays
 
 
-def _decode_together(
+def decode_segments(
     segments: Sequence[Segment], created_by: str | None, options: ReadOptions
 ) -> list[pa.ChunkedArray]:
+    """For each segment, what its pages hold, as far as it is wanted."""
     body, footer = small_file(segments, created_by)
     dictionaries = [str(name) for name, s in enumerate(segments) if s.keeps_dictionary]
     columns = _read_columns(open_small(body, footer, options, dictionaries), segments)
