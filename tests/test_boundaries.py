@@ -79,6 +79,7 @@ ALLOWED: dict[str, set[str]] = {
         "selection",
         "survey",
         "trace",
+        "values",
     },
     "execute": {
         "condition",

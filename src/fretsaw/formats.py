@@ -102,6 +102,17 @@ class FileReader(Protocol):
         """All values that a leaf's chunk has, where a dictionary is proven to hold them."""
         ...
 
+    def narrowed(
+        self,
+        block: Block,
+        leaf: SchemaNode,
+        pages: PageIndex,
+        rows: RowSelection,
+        keys: Sequence[Any],
+    ) -> Steps[RowSelection]:
+        """The rows without those of pages that hold none of these values, as far as is cheap."""
+        ...
+
     def cut(
         self, block: Block, leaf: SchemaNode, pages: PageIndex, rows: RowSelection
     ) -> Steps[Part]:

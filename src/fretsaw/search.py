@@ -22,9 +22,13 @@ from fretsaw.schema import SchemaNode
 from fretsaw.selection import RowSelection
 from fretsaw.survey import Search
 from fretsaw.trace import Fallback, is_tracing, record_decode, record_fallback
+from fretsaw.values import ValueSet
 
 WHOLE = 1 << 62
 """Bytes of a piece that is as large as it is: it was divided before."""
+FEW_STRINGS = 4
+MANY_ROWS = 50_000
+"""So few strings in so many rows are searched for before pages are decoded."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -105,6 +109,8 @@ class _Finder:
         proof = self._search.proofs[check]
         certain = rows & proof.certain
         unproven = rows & proof.possible & ~proof.certain
+        if self._is_worth_narrowing(check, unproven):
+            unproven = self._narrowed(check, unproven)
         if not unproven.selects_any():
             return certain
         true = matches(check, self._values(check.leaf, unproven))
@@ -115,15 +121,39 @@ class _Finder:
         before = kept.get(leaf.leaf_index)
         if before is not None and not (rows & ~before.rows).selects_any():
             return before.of(rows)
-        pages = self._search.pages.get(leaf.leaf_index)
-        if pages is None:
-            (pages,) = self._file.pages_of(BlockRows(self._block, rows), [leaf], WHOLE)
+        pages = self._pages(leaf, rows, WHOLE)
         (values,) = decode(self._file, self._block, [leaf], [pages], rows)
         bounds = self._search.bounds.get(leaf.leaf_index)
         if bounds is not None and not leaf.as_stored and not leaf.is_repeated:
             self._require_bounds(leaf, rows, values, pages, bounds)
         kept[leaf.leaf_index] = Decoded(rows, values)
         return values
+
+    def _pages(self, leaf: SchemaNode, rows: RowSelection, piece_bytes: int) -> PageIndex:
+        known = self._search.pages.get(leaf.leaf_index)
+        if known is not None:
+            return known
+        (pages,) = self._file.pages_of(BlockRows(self._block, rows), [leaf], piece_bytes)
+        return pages
+
+    def _is_worth_narrowing(self, check: Check, rows: RowSelection) -> bool:
+        """Whether few strings are looked for in many rows."""
+        if not isinstance(check.values, ValueSet) or check.values.begins_inside:
+            return False
+        points = check.values.points() or ()
+        if not 0 < len(points) <= FEW_STRINGS or not isinstance(points[0], bytes):
+            return False
+        return check.fold != "all" and rows.selected_count > MANY_ROWS
+
+    def _narrowed(self, check: Check, rows: RowSelection) -> RowSelection:
+        """The rows without pages that do not hold the strings: searching costs less."""
+        assert isinstance(check.values, ValueSet)
+        pages = self._pages(check.leaf, rows, 0)
+        if pages.reason is not None:
+            return rows
+        keys = check.values.points() or ()
+        steps = self._file.reader.narrowed(self._block, check.leaf, pages, rows, keys)
+        return formats.run(steps, self._file.fetch)
 
     def _require_bounds(
         self,

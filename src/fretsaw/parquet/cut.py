@@ -98,14 +98,14 @@ def cut(chunk: Chunk, pages: PageIndex, rows: RowSelection) -> Steps[ParquetPart
         return (yield from _whole(chunk, pages, rows))
     row_counts = pages.row_counts[keep]
     places = list(zip(pages.offsets[keep].tolist(), pages.sizes[keep].tolist(), strict=True))
-    ranges, first_of_run = _adjoining(places)
+    ranges, first_of_run = adjoining(places)
     buffers = yield Request(ranges, "data")
     found = [
         page._replace(offset=page.offset + start)
         for (start, _), buffer in zip(ranges, buffers, strict=True)
         for page in walk(buffer)
     ]
-    _require_agreement(found, places, row_counts.tolist(), chunk.leaf.is_repeated)
+    require_agreement(found, places, row_counts.tolist(), chunk.leaf.is_repeated)
     dictionary: list[pa.Buffer] = []
     if any(page.uses_dictionary for page in found):
         first_page = int(pages.offsets[0])
@@ -155,7 +155,7 @@ def _whole(chunk: Chunk, pages: PageIndex, rows: RowSelection) -> Steps[ParquetP
     return ParquetPart(chunk, [whole], rows.starts, rows.ends, pages=None, fallback=fallback)
 
 
-def _adjoining(places: Sequence[tuple[int, int]]) -> tuple[list[tuple[int, int]], list[int]]:
+def adjoining(places: Sequence[tuple[int, int]]) -> tuple[list[tuple[int, int]], list[int]]:
     """The byte ranges of pages, with neighbours as one range, and the first page of each."""
     ranges: list[tuple[int, int]] = []
     first_pages: list[int] = []
@@ -168,7 +168,7 @@ def _adjoining(places: Sequence[tuple[int, int]]) -> tuple[list[tuple[int, int]]
     return ranges, first_pages
 
 
-def _require_agreement(
+def require_agreement(
     found: Sequence[Page],
     places: Sequence[tuple[int, int]],
     row_counts: Sequence[int],

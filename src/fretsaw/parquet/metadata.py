@@ -228,12 +228,19 @@ PageLocation = _struct(
 OffsetIndex = _struct("OffsetIndex", page_locations=(1, [PageLocation]))
 DataPageHeader = _struct("DataPageHeader", num_values=(1, _INT), encoding=(2, _INT))
 DataPageHeaderV2 = _struct(
-    "DataPageHeaderV2", num_values=(1, _INT), num_rows=(3, _INT), encoding=(4, _INT)
+    "DataPageHeaderV2",
+    num_values=(1, _INT),
+    num_rows=(3, _INT),
+    encoding=(4, _INT),
+    definition_levels_byte_length=(5, _INT),
+    repetition_levels_byte_length=(6, _INT),
+    is_compressed=(7, _BOOL),
 )
 DictionaryPageHeader = _struct("DictionaryPageHeader", num_values=(1, _INT))
 PageHeader = _struct(
     "PageHeader",
     type=(1, _INT),
+    uncompressed_page_size=(2, _INT),
     compressed_page_size=(3, _INT),
     data_page_header=(5, DataPageHeader),
     dictionary_page_header=(7, DictionaryPageHeader),

@@ -31,6 +31,7 @@ class Page(NamedTuple):
     uses_dictionary: bool
     dictionary_entries: int | None = None
     """How many entries a dictionary page has."""
+    header: Any = None
 
 
 def walk(buffer: pa.Buffer) -> Iterator[Page]:
@@ -91,4 +92,5 @@ def _page(reader: metadata.StructReader, offset: int) -> Page:
         header.data_page_header_v2.num_rows if header.data_page_header_v2 else None,
         details is not None and details.encoding in metadata.DICTIONARY_ENCODINGS,
         header.dictionary_page_header.num_values if header.dictionary_page_header else None,
+        header,
     )

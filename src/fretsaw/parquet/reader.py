@@ -31,6 +31,7 @@ from fretsaw.parquet.bounds import (
 from fretsaw.parquet.cut import Chunk, ParquetPart, cut
 from fretsaw.parquet.dictionary import dictionary_segment, is_only_dictionary
 from fretsaw.parquet.fields import Fields
+from fretsaw.parquet.find import needles, rows_of_pages
 from fretsaw.parquet.footer import Footer, chunk_start, read_footer
 from fretsaw.parquet.index import InvalidIndex, column_index, hopped_index, offset_index
 from fretsaw.parquet.pages import CorruptPage
@@ -157,6 +158,23 @@ class ParquetReader:
             if segment is None:
                 return None
             return decode_segments([segment], self._footer.created_by, self._options)[0]
+
+    def narrowed(
+        self,
+        block: Block,
+        leaf: SchemaNode,
+        pages: PageIndex,
+        rows: RowSelection,
+        keys: Sequence[Any],
+    ) -> Steps[RowSelection]:
+        order = self._order(leaf)
+        if order is None or order.kind != "bytes":
+            return rows
+        wanted = needles(keys, leaf.physical_type or "")
+        if wanted is None:
+            return rows
+        with self._translated(_at(leaf, block.ordinal)):
+            return (yield from rows_of_pages(self._chunk(block, leaf), pages, rows, wanted))
 
     def cut(
         self, block: Block, leaf: SchemaNode, pages: PageIndex, rows: RowSelection

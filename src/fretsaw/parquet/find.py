@@ -1,0 +1,78 @@
+"""Which pages may hold a string: searched for in the decompressed bytes, before any decoding.
+
+A plain page stores a string as its length and its bytes; a page that refers to the dictionary has
+it only if the dictionary has. Other encodings are left to Arrow.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from fretsaw.formats import Request, Steps
+from fretsaw.layout import PageIndex
+from fretsaw.parquet.cut import Chunk, adjoining, require_agreement
+from fretsaw.parquet.decompress import decompress
+from fretsaw.parquet.pages import Page, walk
+from fretsaw.selection import RowSelection
+from fretsaw.values import Booleans
+
+_PLAIN = 0
+_LENGTH_BYTES = 4
+
+
+def needles(keys: Sequence[bytes], physical_type: str) -> list[bytes] | None:
+    """The bytes by which values are found in plain pages, if their type has such."""
+    if physical_type == "BYTE_ARRAY":
+        return [len(key).to_bytes(_LENGTH_BYTES, "little") + key for key in keys]
+    return list(keys) if physical_type == "FIXED_LEN_BYTE_ARRAY" and all(keys) else None
+
+
+def rows_of_pages(
+    chunk: Chunk, pages: PageIndex, rows: RowSelection, wanted: Sequence[bytes]
+) -> Steps[RowSelection]:
+    """The rows without those of pages that hold none of the needles."""
+    keep = pages.overlapping(rows.starts, rows.ends).nonzero()[0]
+    places = list(zip(pages.offsets[keep].tolist(), pages.sizes[keep].tolist(), strict=True))
+    ranges, _ = adjoining(places)
+    buffers = yield Request(ranges, "data")
+    found: list[tuple[Page, pa.Buffer]] = []
+    for (start, _), buffer in zip(ranges, buffers, strict=True):
+        found += [
+            (page._replace(offset=page.offset + start), buffer.slice(page.offset, page.size))
+            for page in walk(buffer)
+        ]
+    row_counts = pages.row_counts[keep].tolist()
+    require_agreement([page for page, _ in found], places, row_counts, chunk.leaf.is_repeated)
+    in_dictionary = True
+    if any(page.uses_dictionary for page, _ in found):
+        (stored,) = yield Request([(chunk.start, int(pages.offsets[0]) - chunk.start)], "data")
+        in_dictionary = any(_holds(page, stored, chunk, wanted) for page in walk(stored))
+    holding: Booleans = np.zeros(len(pages.sizes), np.bool_)
+    for place, (page, buffer) in zip(keep.tolist(), found, strict=True):
+        if page.uses_dictionary:
+            holding[place] = in_dictionary
+        else:
+            holding[place] = _holds(page, buffer, chunk, wanted)
+    return rows & RowSelection.from_pages(holding, pages.boundaries)
+
+
+def _holds(page: Page, buffer: pa.Buffer, chunk: Chunk, wanted: Sequence[bytes]) -> bool:
+    """Whether a page may hold one of the needles."""
+    header: Any = page.header
+    details = header.data_page_header or header.data_page_header_v2
+    if details is not None and details.encoding != _PLAIN:
+        return True
+    levels, codec = 0, chunk.codec
+    if header.data_page_header_v2:
+        levels = (details.definition_levels_byte_length or 0) + (
+            details.repetition_levels_byte_length or 0
+        )
+        codec = 0 if details.is_compressed is False else codec
+    body = buffer.slice(page.size - header.compressed_page_size + levels)
+    unpacked = decompress(codec, body, (header.uncompressed_page_size or 0) - levels)
+    if unpacked is None:
+        return True
+    memory, size = unpacked
+    return any(memory.find(needle, 0, size) >= 0 for needle in wanted)
