@@ -3,13 +3,17 @@
 In: the path of a file, or of a folder of files, and what is wanted of it. Out: a `pyarrow.Table`
 with the rows in file order, so that the answers of all contestants can be compared. Each call
 opens the files anew. A folder has Hive folders (`key=value`) in it, in the order of their names
-and with one file each; `key` is the column which they make, the last one.
+and with one file each; `key` is the column which they make, the last one. A condition is a
+`Where`, which each contestant turns into an expression of its own.
 A contestant that has no way to do a piece of work raises `Unsupported` with the reason, which
 the table then shows.
 """
 
-from collections.abc import Sequence
-from typing import Protocol
+import operator
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -17,9 +21,29 @@ import pyarrow as pa
 
 RowNumbers = npt.NDArray[np.int64]
 
+SIGNS: dict[str, Callable[[Any, Any], Any]] = {
+    "==": operator.eq,
+    "<": operator.lt,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+
 
 class Unsupported(Exception):
     """The contestant can not do this work; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Where:
+    """A condition on one column: all tests hold, each a sign of `SIGNS` and a value."""
+
+    column: str
+    tests: tuple[tuple[str, Any], ...]
+
+    def of(self, column: Any, literal: Callable[[Any], Any] = lambda value: value) -> Any:
+        """The condition in the terms of a contestant: its own column and its own literals."""
+        parts = [SIGNS[sign](column, literal(value)) for sign, value in self.tests]
+        return reduce(operator.and_, parts)
 
 
 class Contestant(Protocol):
@@ -42,11 +66,29 @@ class Contestant(Protocol):
     def read(self, path: str, columns: Sequence[str]) -> pa.Table:
         """These columns, all rows."""
 
+    def filter(self, path: str, where: Where) -> pa.Table:
+        """The rows that match, all columns."""
+
+    def filter_head(self, path: str, where: Where, count: int) -> pa.Table:
+        """The first `count` rows that match, all columns."""
+
+    def filter_tail(self, path: str, where: Where, count: int) -> pa.Table:
+        """The last `count` rows that match, all columns."""
+
+    def filter_count(self, path: str, where: Where) -> pa.Table:
+        """One row, `count`: how many rows match."""
+
     def folder_window(self, folder: str, key: pa.Field, skip: int, count: int) -> pa.Table:
         """Rows `skip` to `skip + count` of all files, all columns and `key`."""
 
     def folder_count(self, folder: str, key: pa.Field) -> pa.Table:
         """One row, `count`: how many rows all files have."""
+
+    def folder_filter(self, folder: str, key: pa.Field, where: Where) -> pa.Table:
+        """The rows of all files that match, all columns and `key`."""
+
+    def folder_filter_count(self, folder: str, key: pa.Field, where: Where) -> pa.Table:
+        """One row, `count`: how many rows of all files match, where `key` may be tested."""
 
     def drain(self, path: str) -> int:
         """Stream all columns in little memory, drop the batches, return the number of rows."""

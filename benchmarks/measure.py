@@ -143,8 +143,14 @@ def _timer(workload: Workload, reader: Contestant, sample: Sample) -> Timer:
 
 def _reads(workload: Workload, reader: Contestant, sample: Sample) -> Reads:
     requests, bytes_read = ours.traced(lambda: workload.run(reader, sample))
-    rows = workload.rows(sample) if workload.rows else None
-    return Reads(requests, bytes_read, least_bytes(sample.files, rows, workload.columns))
+    least = least_bytes(
+        workload.files(sample),
+        workload.rows(sample) if workload.rows else None,
+        workload.columns,
+        workload.where(sample) if workload.where else None,
+        workload.window,
+    )
+    return Reads(requests, bytes_read, least)
 
 
 def _check(workload: Workload, contestants: Sequence[Contestant], sample: Sample) -> dict[str, str]:

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 import fretsaw as fs
-from benchmarks.contestant import RowNumbers
+from benchmarks.contestant import RowNumbers, Where
 
 
 class Fretsaw:
@@ -37,14 +37,36 @@ class Fretsaw:
     def read(self, path: str, columns: Sequence[str]) -> pa.Table:
         return fs.scan(path).select(*columns).to_arrow()
 
+    def filter(self, path: str, where: Where) -> pa.Table:
+        return _filtered(path, where).to_arrow()
+
+    def filter_head(self, path: str, where: Where, count: int) -> pa.Table:
+        return _filtered(path, where).head(count).to_arrow()
+
+    def filter_tail(self, path: str, where: Where, count: int) -> pa.Table:
+        return _filtered(path, where).tail(count).to_arrow()
+
+    def filter_count(self, path: str, where: Where) -> pa.Table:
+        return pa.table({"count": [_filtered(path, where).count()]})
+
     def folder_window(self, folder: str, key: pa.Field, skip: int, count: int) -> pa.Table:
         return self.window(folder, skip, count)
 
     def folder_count(self, folder: str, key: pa.Field) -> pa.Table:
         return pa.table({"count": [fs.scan(folder).count()]})
 
+    def folder_filter(self, folder: str, key: pa.Field, where: Where) -> pa.Table:
+        return self.filter(folder, where)
+
+    def folder_filter_count(self, folder: str, key: pa.Field, where: Where) -> pa.Table:
+        return self.filter_count(folder, where)
+
     def drain(self, path: str) -> int:
         return sum(batch.num_rows for batch in fs.scan(path).batches())
+
+
+def _filtered(path: str, where: Where) -> fs.Scan:
+    return fs.scan(path).filter(where.of(fs.col(where.column)))
 
 
 def traced(call: Callable[[], object]) -> tuple[int, int]:

@@ -1,15 +1,20 @@
 """The fewest bytes with which Parquet files can answer, worked out without fretsaw.
 
-In: paths, the rows and the columns wanted. Out: bytes of the footers, of the offset indexes
-that tell where the pages are, of the pages that hold a wanted row, and of the dictionaries
-those pages need. A column chunk that is wanted whole needs no index; a file behind the last
-wanted row needs no footer, one before it does, because its rows count. Read through `thrift`,
-with specs of just the fields that matter here; field numbers are those of `parquet.thrift`.
+In: paths, the rows and the columns wanted, and the condition that finds them. Out: bytes of the
+footers, of the offset indexes that tell where the pages are, of the pages that hold a wanted row,
+and of the dictionaries those pages need. A column chunk that is wanted whole needs no index; a
+file behind the last wanted row needs no footer, one before it does, because its rows count. A
+condition needs, in blocks that statistics leave open, the column index and the pages of its
+column that this leaves open in turn: up to the last wanted row for a head, from the first one on
+for a tail. Read through `thrift`, with specs of just the fields that matter here; field numbers
+are those of `parquet.thrift`.
 """
 
+import math
 from collections.abc import Iterable, Sequence
+from datetime import datetime
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Literal
 
 import numpy as np
 from thrift.protocol.TBase import TBase
@@ -17,9 +22,11 @@ from thrift.protocol.TCompactProtocol import TCompactProtocolAcceleratedFactory
 from thrift.Thrift import TType
 from thrift.TSerialization import deserialize
 
-from benchmarks.contestant import RowNumbers
+from benchmarks.contestant import SIGNS, RowNumbers, Where
 
 DICTIONARY_ENCODINGS = {2, 8}  # PLAIN_DICTIONARY, RLE_DICTIONARY
+INTEGERS = {1: "<i4", 2: "<i8"}  # INT32, INT64; bounds of floats leave NaN out and prove little
+NO_ROWS: RowNumbers = np.empty(0, np.int64)
 FOOTER_END = 8  # the footer's length and the magic bytes, at the very end of a file
 
 
@@ -42,17 +49,27 @@ def _many(record: Any) -> tuple[Any, ...]:
 
 _STRINGS = (TType.STRING, "UTF8", False)
 
+_Statistics = _record(
+    "Statistics",
+    (3, TType.I64, "null_count"),
+    (5, TType.STRING, "max_value", "BINARY"),
+    (6, TType.STRING, "min_value", "BINARY"),
+)
 _ColumnMetaData = _record(
     "ColumnMetaData",
+    (1, TType.I32, "type"),
     (3, TType.LIST, "path_in_schema", _STRINGS),
     (7, TType.I64, "total_compressed_size"),
     (11, TType.I64, "dictionary_page_offset"),
+    (12, TType.STRUCT, "statistics", _one(_Statistics)),
 )
 _ColumnChunk = _record(
     "ColumnChunk",
     (3, TType.STRUCT, "meta_data", _one(_ColumnMetaData)),
     (4, TType.I64, "offset_index_offset"),
     (5, TType.I32, "offset_index_length"),
+    (6, TType.I64, "column_index_offset"),
+    (7, TType.I32, "column_index_length"),
 )
 _RowGroup = _record(
     "RowGroup",
@@ -67,6 +84,12 @@ _PageLocation = _record(
     (3, TType.I64, "first_row_index"),
 )
 _OffsetIndex = _record("OffsetIndex", (1, TType.LIST, "page_locations", _many(_PageLocation)))
+_ColumnIndex = _record(
+    "ColumnIndex",
+    (2, TType.LIST, "min_values", (TType.STRING, "BINARY", False)),
+    (3, TType.LIST, "max_values", (TType.STRING, "BINARY", False)),
+    (5, TType.LIST, "null_counts", (TType.I64, None, False)),
+)
 _DataPageHeader = _record("DataPageHeader", (2, TType.I32, "encoding"))
 _DataPageHeaderV2 = _record("DataPageHeaderV2", (4, TType.I32, "encoding"))
 _PageHeader = _record(
@@ -77,27 +100,50 @@ _PageHeader = _record(
 
 
 def least_bytes(
-    paths: Iterable[Path], rows: RowNumbers | None = None, columns: Sequence[str] | None = None
+    paths: Iterable[Path],
+    rows: RowNumbers | None = None,
+    columns: Sequence[str] | None = None,
+    where: Where | None = None,
+    window: Literal["head", "tail"] | None = None,
 ) -> int:
-    """Bytes that must be read for these rows (sorted; None: all) of these columns."""
+    """Bytes that must be read for these rows (sorted; None: all) of these columns.
+
+    `where` is the condition that the rows match, `window` says if they are its first or last.
+    """
+    start, end = _looked_at(rows, where, window)
     total = first = 0
     for path in paths:
-        if rows is not None and (len(rows) == 0 or rows[-1] < first):
+        if first >= end:
             break
         with path.open("rb") as file:
             footer_length = _footer_length(file)
             file.seek(-FOOTER_END - footer_length, 2)
             footer = _decode(_FileMetaData, file.read(footer_length))
-            total += FOOTER_END + footer_length
+            needed = FOOTER_END + footer_length
             for group in footer.row_groups:
                 wanted = None if rows is None else _between(rows, first, first + group.num_rows)
-                first += group.num_rows
-                if wanted is not None and len(wanted) == 0:
-                    continue
+                look = (start - first, end - first)
                 for chunk in group.columns:
-                    if columns is None or chunk.meta_data.path_in_schema[0] in columns:
-                        total += _chunk_bytes(file, chunk, wanted)
+                    name = chunk.meta_data.path_in_schema[0]
+                    projected = columns is None or name in columns
+                    tested = where if where is not None and name == where.column else None
+                    if projected or tested:
+                        chosen = wanted if projected else NO_ROWS
+                        needed += _chunk_bytes(file, chunk, group.num_rows, chosen, tested, look)
+                first += group.num_rows
+            total += needed if first > start else 0
     return total
+
+
+def _looked_at(
+    rows: RowNumbers | None, where: Where | None, window: str | None
+) -> tuple[float, float]:
+    """The rows `[start, end)` outside of which nothing need be known."""
+    if rows is None or (where is not None and window is None):
+        return 0, math.inf
+    if window == "tail":
+        return (rows[0] if len(rows) else 0), math.inf
+    return 0, (rows[-1] + 1 if len(rows) else 0)
 
 
 def _between(rows: RowNumbers, first: int, end: int) -> RowNumbers:
@@ -106,20 +152,79 @@ def _between(rows: RowNumbers, first: int, end: int) -> RowNumbers:
     return rows[low:high] - first
 
 
-def _chunk_bytes(file: BinaryIO, chunk: Any, rows: RowNumbers | None) -> int:
-    """What these rows of one column chunk cost: index, pages and perhaps the dictionary."""
+def _chunk_bytes(
+    file: BinaryIO,
+    chunk: Any,
+    group_rows: int,
+    rows: RowNumbers | None,
+    where: Where | None,
+    look: tuple[float, float],
+) -> int:
+    """What one column chunk costs: indexes, pages and perhaps the dictionary.
+
+    Pages are needed for the wanted rows and, if `where` is a condition on this column, for those
+    of the rows looked at of which bounds do not tell whether they match.
+    """
     if rows is None:
         return int(chunk.meta_data.total_compressed_size)
+    overlaps = look[0] < group_rows and look[1] > 0
+    if where is not None and not (overlaps and _is_open(where, chunk, *_statistics(chunk))):
+        where = None  # the footer decides
+    if len(rows) == 0 and where is None:
+        return 0
     file.seek(chunk.offset_index_offset)
     index = _decode(_OffsetIndex, file.read(chunk.offset_index_length))
     pages = index.page_locations
-    firsts = [page.first_row_index for page in pages]
-    needed = np.unique(np.searchsorted(firsts, rows, side="right") - 1)
+    firsts = np.array([page.first_row_index for page in pages])
     total: int = chunk.offset_index_length
+    needed = set(np.searchsorted(firsts, rows, side="right") - 1)
+    if where is not None:
+        total += chunk.column_index_length
+        ends = np.append(firsts[1:], group_rows)
+        seen = np.flatnonzero((firsts < look[1]) & (ends > look[0]))
+        needed |= set(seen) & _open_pages(file, chunk, where)
     total += sum(pages[number].compressed_page_size for number in needed)
     if any(_needs_dictionary(file, pages[number]) for number in needed):
         total += pages[0].offset - chunk.meta_data.dictionary_page_offset
     return total
+
+
+def _open_pages(file: BinaryIO, chunk: Any, where: Where) -> set[int]:
+    """The pages of which the column index does not tell whether all or none of the rows match."""
+    file.seek(chunk.column_index_offset)
+    index = _decode(_ColumnIndex, file.read(chunk.column_index_length))
+    bounds = zip(index.min_values, index.max_values, index.null_counts, strict=True)
+    return {number for number, page in enumerate(bounds) if _is_open(where, chunk, *page)}
+
+
+def _statistics(chunk: Any) -> tuple[bytes, bytes, int]:
+    statistics = chunk.meta_data.statistics
+    return statistics.min_value, statistics.max_value, statistics.null_count
+
+
+def _is_open(where: Where, chunk: Any, low: bytes, high: bytes, nulls: int) -> bool:
+    """Whether rows between these bounds may match and may not match."""
+    if not low or chunk.meta_data.type not in INTEGERS:
+        return True
+    kind = INTEGERS[chunk.meta_data.type]
+    least, most = (int(np.frombuffer(bound, kind)[0]) for bound in (low, high))
+    matches = [_match(sign, _stored(value), least, most) for sign, value in where.tests]
+    return not (any(match is False for match in matches) or (all(matches) and nulls == 0))
+
+
+def _match(sign: str, value: int, least: int, most: int) -> bool | None:
+    """Whether all (True), none (False) or some (None) of the values between bounds match."""
+    if sign == "==" and least <= value <= most and least < most:
+        return None
+    ends = {bool(SIGNS[sign](bound, value)) for bound in (least, most)}
+    return ends.pop() if len(ends) == 1 else None
+
+
+def _stored(value: Any) -> int:
+    """A value as the file stores it: microseconds for a timestamp."""
+    if isinstance(value, datetime):
+        return int(np.datetime64(value, "us").astype(np.int64))
+    return int(value)
 
 
 def _needs_dictionary(file: BinaryIO, page: Any) -> bool:

@@ -2,24 +2,39 @@
 
 In: nothing. Out: `WORKLOADS`, each an entry that names its data, its goal and the call that
 every contestant answers, and the contestants themselves. What rows and columns a workload
-touches is said here too, so that `pages` can tell the fewest bytes it takes. A new workload is
-one entry; if it asks something new, `contestant` gets a method for it.
+touches, and the condition that finds them, is said here too, so that `pages` can tell the fewest
+bytes it takes. A new workload is one entry; if it asks something new, `contestant` gets a method
+for it.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import date, datetime, timedelta
 from functools import cache, partial
+from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
 from benchmarks import data, peers
-from benchmarks.contestant import Contestant, RowNumbers
+from benchmarks.contestant import Contestant, RowNumbers, Where
 from benchmarks.data import Sample, Scale
 from benchmarks.ours import Fretsaw
 
 SUMMED = ("distance", "fare", "tip")
 FEW_OF_MANY = ("f00010", "f05000", "f09990")
+START = datetime.fromisoformat(str(data.FIRST_PICKUP))
+# 200,000 drivers at random; values follow a gamma distribution, and one in five is missing.
+TENTH, HUNDREDTH = (Where("driver_id", (("<", below),)) for below in (20_000, 2_000))
+THOUSANDTH = Where("value", ((">", 180.0),))
+AROUND_MIDNIGHT = Where(
+    "pickup_at", ((">=", datetime(2024, 5, 29, 23, 44)), ("<", datetime(2024, 5, 30, 0, 16)))
+)
+FIRST_DAY, END_DAY = date(2024, 5, 1), date(2024, 5, 11)
+TEN_DAYS = Where(data.LAKE_KEY.name, ((">=", FIRST_DAY), ("<", END_DAY)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +52,12 @@ class Workload:
     """The columns it needs; all of them if None."""
     tolerance: float = 0.0
     """How far floats may differ, relatively: sums depend on the order of adding."""
+    where: Callable[[Sample], Where] | None = None
+    """The condition that finds its rows in the files."""
+    window: Literal["head", "tail"] | None = None
+    """Whether its rows are the first or the last that match."""
+    files: Callable[[Sample], Sequence[Path]] = lambda sample: sample.files
+    """The files it needs."""
 
 
 def contestants() -> list[Contestant]:
@@ -71,6 +92,81 @@ def _middle_of_a_file(sample: Sample) -> int:
     return _three_quarters(sample) + sample.rows // len(sample.files) // 2
 
 
+def _pickup(row: int) -> datetime:
+    """A time right before the pickup of this row of `trips`, and after that of the row before."""
+    return START + timedelta(microseconds=row * data.PICKUP_GAP_US)
+
+
+def _five_minutes(sample: Sample) -> Where:
+    start = _pickup(_inside(sample))
+    return Where("pickup_at", ((">=", start), ("<", start + timedelta(minutes=5))))
+
+
+def _one_trip(sample: Sample) -> Where:
+    return Where("trip_id", (("==", _inside(sample) * 3 + 1_000_000),))
+
+
+def _three_quarters_of_trips(sample: Sample) -> Where:
+    """From an eighth to seven eighths, from within a page to within a page."""
+    low, high = (sample.rows * eighths // 8 + 5_000 for eighths in (1, 7))
+    return Where("pickup_at", ((">=", _pickup(low)), ("<", _pickup(high))))
+
+
+def _two_thousand_events(sample: Sample) -> Where:
+    start = START + timedelta(seconds=_inside(sample))
+    return Where("at", ((">=", start), ("<", start + timedelta(seconds=2_000))))
+
+
+def _ten_days(sample: Sample) -> list[Path]:
+    """The files in the folders of these days."""
+    days = {path: date.fromisoformat(path.parent.name.split("=")[1]) for path in sample.files}
+    return [path for path, day in days.items() if FIRST_DAY <= day < END_DAY]
+
+
+def _inside(sample: Sample) -> int:
+    """A row three quarters in, and not where a row group or a page begins."""
+    return _three_quarters(sample) + 5_000
+
+
+@cache
+def _matching(sample: Sample, where: Where) -> RowNumbers:
+    """The rows that match, found by reading the whole column."""
+    columns = [pq.read_table(file, columns=[where.column]) for file in sample.files]
+    table = pa.concat_tables(columns)
+    numbered = table.append_column("row", pa.array(np.arange(len(table))))
+    rows: RowNumbers = numbered.filter(where.of(pc.field(where.column)))["row"].to_numpy()
+    return rows
+
+
+def _all_rows(reader: Contestant, path: str, where: Where) -> pa.Table:
+    return reader.filter(path, where)
+
+
+def _filter(
+    name: str,
+    what: str,
+    goal: float,
+    sample: Callable[[Scale], Sample],
+    where: Callable[[Sample], Where],
+    run: Callable[[Contestant, str, Where], pa.Table] = _all_rows,
+    part: slice = slice(None),
+    window: Literal["head", "tail"] | None = None,
+    columns: Sequence[str] | None = None,
+) -> Workload:
+    """What needs the rows that match a condition, or a part of them."""
+    return Workload(
+        name,
+        what,
+        goal,
+        sample,
+        lambda reader, sample: run(reader, str(sample.path), where(sample)),
+        rows=lambda sample: _matching(sample, where(sample))[part],
+        columns=columns,
+        where=where,
+        window=window,
+    )
+
+
 def _scan(codec: str, goal: float) -> Workload:
     return Workload(
         f"scan-{codec}",
@@ -84,6 +180,14 @@ def _scan(codec: str, goal: float) -> Workload:
 
 
 WORKLOADS = (
+    _filter(
+        "range",
+        "5 minutes of the sorted timestamp, 1,140 rows, all columns",
+        0.5,
+        _trips("snappy"),
+        _five_minutes,
+    ),
+    _filter("point", "one value of a sorted key, all columns", 0.5, _trips("snappy"), _one_trip),
     Workload(
         "offset",
         "skip three quarters of the rows, head 10, all columns",
@@ -99,6 +203,42 @@ WORKLOADS = (
         _trips("snappy"),
         lambda reader, sample: reader.tail(str(sample.path), 10),
         rows=lambda sample: np.arange(sample.rows - 10, sample.rows),
+    ),
+    _filter(
+        "tail-filter",
+        "last 10 rows that match a predicate, as 1% do at random, all columns",
+        0.4,
+        _trips("snappy"),
+        lambda sample: HUNDREDTH,
+        lambda reader, path, where: reader.filter_tail(path, where, 10),
+        part=slice(-10, None),
+        window="tail",
+    ),
+    _filter(
+        "first",
+        "first 100 rows that match a predicate, as 10% do at random, all columns",
+        0.7,
+        _trips("snappy"),
+        lambda sample: TENTH,
+        lambda reader, path, where: reader.filter_head(path, where, 100),
+        part=slice(100),
+        window="head",
+    ),
+    _filter(
+        "sparse",
+        "rows that match a predicate, as 1% do at random, all columns",
+        0.9,
+        _trips("snappy"),
+        lambda sample: HUNDREDTH,
+    ),
+    _filter(
+        "count",
+        "how many rows are in three quarters of the sorted timestamp: metadata decides most pages",
+        0.3,
+        _trips("snappy"),
+        _three_quarters_of_trips,
+        lambda reader, path, where: reader.filter_count(path, where),
+        columns=(),
     ),
     Workload(
         "take",
@@ -127,6 +267,20 @@ WORKLOADS = (
         lambda reader, sample: reader.window(str(sample.path), _three_quarters(sample), 2_000),
         rows=lambda sample: np.arange(2_000) + _three_quarters(sample),
     ),
+    _filter(
+        "nested-range",
+        "2,000 seconds of the sorted timestamp of events, 2,000 rows, all columns",
+        0.5,
+        data.events,
+        _two_thousand_events,
+    ),
+    _filter(
+        "nested-rare",
+        "events that match a predicate, as 0.1% do at random, all columns",
+        0.5,
+        data.events,
+        lambda sample: THOUSANDTH,
+    ),
     Workload(
         "lake-window",
         "200 files in Hive folders: skip three quarters of the rows, head 1,000, all columns",
@@ -137,6 +291,14 @@ WORKLOADS = (
         ),
         rows=lambda sample: np.arange(1_000) + _middle_of_a_file(sample),
     ),
+    _filter(
+        "lake-range",
+        "200 files in Hive folders: 32 minutes of the timestamp, in two of them, all columns",
+        0.5,
+        data.lake,
+        lambda sample: AROUND_MIDNIGHT,
+        lambda reader, path, where: reader.folder_filter(path, data.LAKE_KEY, where),
+    ),
     Workload(
         "lake-plan",
         "200 files in Hive folders: how many rows, which is planning alone",
@@ -144,5 +306,16 @@ WORKLOADS = (
         data.lake,
         lambda reader, sample: reader.folder_count(str(sample.path), data.LAKE_KEY),
         columns=(),
+    ),
+    Workload(
+        "lake-days",
+        "200 files in Hive folders: how many rows in ten of them, which is planning alone",
+        0.5,
+        data.lake,
+        lambda reader, sample: reader.folder_filter_count(
+            str(sample.path), data.LAKE_KEY, TEN_DAYS
+        ),
+        columns=(),
+        files=_ten_days,
     ),
 )

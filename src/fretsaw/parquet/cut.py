@@ -4,7 +4,7 @@
 page uses it. The page bytes stay as they are.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -91,11 +91,16 @@ class ParquetPart:
         return count
 
 
-def cut(chunk: Chunk, pages: PageIndex, rows: RowSelection) -> Steps[ParquetPart]:
-    """The part of a chunk that holds the selected rows of its block."""
+def cut(
+    chunk: Chunk, pages: PageIndex, rows: RowSelection, only_dictionary: Callable[[], bool]
+) -> Steps[ParquetPart]:
+    """The part of a chunk that holds the selected rows of its block.
+
+    `only_dictionary` tells whether all pages of the chunk surely refer to its dictionary.
+    """
     keep = pages.overlapping(rows.starts, rows.ends).nonzero()[0]
     if len(keep) == len(pages.sizes):
-        return (yield from _whole(chunk, pages, rows))
+        return (yield from _whole(chunk, pages, rows, only_dictionary))
     row_counts = pages.row_counts[keep]
     places = list(zip(pages.offsets[keep].tolist(), pages.sizes[keep].tolist(), strict=True))
     ranges, first_of_run = adjoining(places)
@@ -147,10 +152,14 @@ def _is_text(chunk: Chunk) -> bool:
     return arrow_type in (pa.string(), pa.binary())
 
 
-def _whole(chunk: Chunk, pages: PageIndex, rows: RowSelection) -> Steps[ParquetPart]:
+def _whole(
+    chunk: Chunk, pages: PageIndex, rows: RowSelection, only_dictionary: Callable[[], bool]
+) -> Steps[ParquetPart]:
     buffers = yield Request([(chunk.start, chunk.end - chunk.start)], "data")
     last = rows.row_count if chunk.leaf.is_repeated else int(rows.ends[-1])
-    whole = Segment(chunk, list(buffers), chunk.num_values, last, rows.row_count)
+    few = rows.selected_count * _FEW < rows.row_count
+    keeps = few and not chunk.leaf.is_repeated and _is_text(chunk) and only_dictionary()
+    whole = Segment(chunk, list(buffers), chunk.num_values, last, rows.row_count, keeps)
     fallback = pages.reason if rows.skipped_count else None
     return ParquetPart(chunk, [whole], rows.starts, rows.ends, pages=None, fallback=fallback)
 

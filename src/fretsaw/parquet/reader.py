@@ -8,7 +8,7 @@ import binascii
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -150,8 +150,7 @@ class ParquetReader:
             return not (yield from may_contain(column.bloom_filter_offset, self._size, values))
 
     def dictionary(self, block: Block, leaf: SchemaNode) -> Steps[pa.ChunkedArray | None]:
-        column = self._probed(block, leaf)
-        if column is None or not is_only_dictionary(column):
+        if not self._is_only_dictionary(block, leaf):
             return None
         with self._translated(f"the dictionary of {_at(leaf, block.ordinal)}"):
             segment = yield from dictionary_segment(self._chunk(block, leaf))
@@ -180,7 +179,8 @@ class ParquetReader:
         self, block: Block, leaf: SchemaNode, pages: PageIndex, rows: RowSelection
     ) -> Steps[ParquetPart]:
         with self._translated(_at(leaf, block.ordinal)):
-            return (yield from cut(self._chunk(block, leaf), pages, rows))
+            only_dictionary = partial(self._is_only_dictionary, block, leaf)
+            return (yield from cut(self._chunk(block, leaf), pages, rows, only_dictionary))
 
     def decode(self, parts: Sequence[ParquetPart]) -> list[pa.ChunkedArray]:
         try:
@@ -252,6 +252,10 @@ class ParquetReader:
         """What the footer says about values: only predicates need it."""
         with self._translated("its footer"):
             return metadata.decode(metadata.IndexedFileMetaData, self._footer.data)
+
+    def _is_only_dictionary(self, block: Block, leaf: SchemaNode) -> bool:
+        column = self._probed(block, leaf)
+        return column is not None and is_only_dictionary(column)
 
     def _probed(self, block: Block, leaf: SchemaNode) -> Any:
         row_group = self._probed_footer.row_groups[block.ordinal]
