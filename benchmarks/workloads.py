@@ -26,6 +26,7 @@ from benchmarks.ours import Fretsaw
 
 SUMMED = ("distance", "fare", "tip")
 FEW_OF_MANY = ("f00010", "f05000", "f09990")
+INSIDE = 7_000  # rows from where a row group begins to the inside of a page
 START = datetime.fromisoformat(str(data.FIRST_PICKUP))
 # 200,000 drivers at random; values follow a gamma distribution, and one in five is missing.
 TENTH, HUNDREDTH = (Where("driver_id", (("<", below),)) for below in (20_000, 2_000))
@@ -108,7 +109,7 @@ def _one_trip(sample: Sample) -> Where:
 
 def _three_quarters_of_trips(sample: Sample) -> Where:
     """From an eighth to seven eighths, from within a page to within a page."""
-    low, high = (sample.rows * eighths // 8 + 5_000 for eighths in (1, 7))
+    low, high = (sample.rows * eighths // 8 + INSIDE for eighths in (1, 7))
     return Where("pickup_at", ((">=", _pickup(low)), ("<", _pickup(high))))
 
 
@@ -125,7 +126,7 @@ def _ten_days(sample: Sample) -> list[Path]:
 
 def _inside(sample: Sample) -> int:
     """A row three quarters in, and not where a row group or a page begins."""
-    return _three_quarters(sample) + 5_000
+    return _three_quarters(sample) + INSIDE
 
 
 @cache

@@ -217,12 +217,12 @@ def _reuse(
     """A leaf of which some rows are decoded already."""
     missing = rows & ~before.rows
     if not missing.selects_any():
-        return [before.of(rows)]
+        return [before.plain(leaf, rows)]
     (decoded,) = decode(work.file, work.block, [leaf], [pages], missing)
     known = rows & before.rows
     if not known.selects_any():
         return [decoded]
-    return [_interleaved([known, missing], [before.of(known), decoded])]
+    return [_interleaved([known, missing], [before.plain(leaf, known), decoded])]
 
 
 def _interleaved(

@@ -114,9 +114,17 @@ class FileReader(Protocol):
         ...
 
     def cut(
-        self, block: Block, leaf: SchemaNode, pages: PageIndex, rows: RowSelection
+        self,
+        block: Block,
+        leaf: SchemaNode,
+        pages: PageIndex,
+        rows: RowSelection,
+        encoded: bool = False,
     ) -> Steps[Part]:
-        """The bytes that hold the selected rows of the leaf."""
+        """The bytes that hold the selected rows of the leaf.
+
+        Where strings may stay `encoded`, they are decoded as Arrow dictionaries if stored so.
+        """
         ...
 
     def decode(self, parts: Sequence[Any]) -> list[pa.ChunkedArray]:

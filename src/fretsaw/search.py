@@ -37,11 +37,19 @@ class Decoded:
 
     rows: RowSelection
     values: pa.ChunkedArray
+    """Strings may be dictionary-encoded."""
 
     def of(self, rows: RowSelection) -> pa.ChunkedArray:
         """The values of some of the rows."""
         starts = self.rows.counts_before(rows.starts)
         return pick(self.values, starts, starts + (rows.ends - rows.starts))
+
+    def plain(self, leaf: SchemaNode, rows: RowSelection) -> pa.ChunkedArray:
+        """The same, as the leaf's own type."""
+        values = self.of(rows)
+        is_encoded = pa.types.is_dictionary(values.type) and leaf.is_leaf
+        expands = is_encoded and not pa.types.is_dictionary(leaf.arrow_type)
+        return values.cast(leaf.arrow_type) if expands else values
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -64,10 +72,12 @@ def decode(
     leaves: Sequence[SchemaNode],
     pages: Sequence[PageIndex],
     rows: RowSelection,
+    encoded: bool = False,
 ) -> list[pa.ChunkedArray]:
-    """Fetch, cut and decode some leaves of a block."""
+    """Fetch, cut and decode some leaves of a block; strings may stay `encoded`."""
     cuts = [
-        file.reader.cut(block, leaf, index, rows) for leaf, index in zip(leaves, pages, strict=True)
+        file.reader.cut(block, leaf, index, rows, encoded)
+        for leaf, index in zip(leaves, pages, strict=True)
     ]
     parts = formats.run_together(cuts, file.fetch)
     arrays = file.reader.decode(parts)
@@ -122,7 +132,7 @@ class _Finder:
         if before is not None and not (rows & ~before.rows).selects_any():
             return before.of(rows)
         pages = self._pages(leaf, rows, WHOLE)
-        (values,) = decode(self._file, self._block, [leaf], [pages], rows)
+        (values,) = decode(self._file, self._block, [leaf], [pages], rows, encoded=True)
         bounds = self._search.bounds.get(leaf.leaf_index)
         if bounds is not None and not leaf.as_stored and not leaf.is_repeated:
             self._require_bounds(leaf, rows, values, pages, bounds)

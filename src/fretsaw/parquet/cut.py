@@ -68,6 +68,8 @@ class ParquetPart:
     ends: Int64s
     pages: int | None
     fallback: str | None
+    encoded: bool
+    """Whether strings may stay dictionary-encoded."""
 
     @property
     def leaf(self) -> SchemaNode:
@@ -92,7 +94,11 @@ class ParquetPart:
 
 
 def cut(
-    chunk: Chunk, pages: PageIndex, rows: RowSelection, only_dictionary: Callable[[], bool]
+    chunk: Chunk,
+    pages: PageIndex,
+    rows: RowSelection,
+    encoded: bool,
+    only_dictionary: Callable[[], bool],
 ) -> Steps[ParquetPart]:
     """The part of a chunk that holds the selected rows of its block.
 
@@ -100,7 +106,7 @@ def cut(
     """
     keep = pages.overlapping(rows.starts, rows.ends).nonzero()[0]
     if len(keep) == len(pages.sizes):
-        return (yield from _whole(chunk, pages, rows, only_dictionary))
+        return (yield from _whole(chunk, pages, rows, encoded, only_dictionary))
     row_counts = pages.row_counts[keep]
     places = list(zip(pages.offsets[keep].tolist(), pages.sizes[keep].tolist(), strict=True))
     ranges, first_of_run = adjoining(places)
@@ -134,7 +140,7 @@ def cut(
             for buffer, num_values, num_rows in runs
         ]
     else:
-        few = rows.selected_count * _FEW < row_counts.sum()
+        few = encoded or rows.selected_count * _FEW < row_counts.sum()
         joined = Segment(
             chunk,
             [*dictionary, *buffers],
@@ -144,7 +150,7 @@ def cut(
             keeps_dictionary=few and _is_text(chunk) and all(p.uses_dictionary for p in found),
         )
         segments = [joined]
-    return ParquetPart(chunk, segments, starts, ends, pages=len(keep), fallback=None)
+    return ParquetPart(chunk, segments, starts, ends, len(keep), None, encoded)
 
 
 def _is_text(chunk: Chunk) -> bool:
@@ -153,15 +159,19 @@ def _is_text(chunk: Chunk) -> bool:
 
 
 def _whole(
-    chunk: Chunk, pages: PageIndex, rows: RowSelection, only_dictionary: Callable[[], bool]
+    chunk: Chunk,
+    pages: PageIndex,
+    rows: RowSelection,
+    encoded: bool,
+    only_dictionary: Callable[[], bool],
 ) -> Steps[ParquetPart]:
     buffers = yield Request([(chunk.start, chunk.end - chunk.start)], "data")
     last = rows.row_count if chunk.leaf.is_repeated else int(rows.ends[-1])
-    few = rows.selected_count * _FEW < rows.row_count
+    few = encoded or rows.selected_count * _FEW < rows.row_count
     keeps = few and not chunk.leaf.is_repeated and _is_text(chunk) and only_dictionary()
     whole = Segment(chunk, list(buffers), chunk.num_values, last, rows.row_count, keeps)
     fallback = pages.reason if rows.skipped_count else None
-    return ParquetPart(chunk, [whole], rows.starts, rows.ends, pages=None, fallback=fallback)
+    return ParquetPart(chunk, [whole], rows.starts, rows.ends, None, fallback, encoded)
 
 
 def adjoining(places: Sequence[tuple[int, int]]) -> tuple[list[tuple[int, int]], list[int]]:

@@ -176,11 +176,16 @@ class ParquetReader:
             return (yield from rows_of_pages(self._chunk(block, leaf), pages, rows, wanted))
 
     def cut(
-        self, block: Block, leaf: SchemaNode, pages: PageIndex, rows: RowSelection
+        self,
+        block: Block,
+        leaf: SchemaNode,
+        pages: PageIndex,
+        rows: RowSelection,
+        encoded: bool = False,
     ) -> Steps[ParquetPart]:
         with self._translated(_at(leaf, block.ordinal)):
             only_dictionary = partial(self._is_only_dictionary, block, leaf)
-            return (yield from cut(self._chunk(block, leaf), pages, rows, only_dictionary))
+            return (yield from cut(self._chunk(block, leaf), pages, rows, encoded, only_dictionary))
 
     def decode(self, parts: Sequence[ParquetPart]) -> list[pa.ChunkedArray]:
         try:

@@ -43,7 +43,7 @@ def decode(
         chunks = [chunk for segment in part.segments for chunk in columns[segment].chunks]
         column = pa.chunked_array(chunks, columns[part.segments[0]].type)
         picked = pick(column, part.starts, part.ends)
-        expand = part.segments[0].keeps_dictionary
+        expand = part.segments[0].keeps_dictionary and not part.encoded
         arrays.append(picked.cast(part.chunk.chain.arrow_type) if expand else picked)
     return arrays
 
