@@ -32,19 +32,55 @@ def page_outside(column: pa.ChunkedArray, page_starts: Int64s, bounds: Bounds) -
     array = column.combine_chunks()
     while pa.types.is_struct(array.type):
         array = array.flatten()[0]
-    is_float = pa.types.is_floating(array.type)
-    for page in np.flatnonzero(bounds.known & (page_starts[1:] > page_starts[:-1])).tolist():
-        lower, upper = (
-            bounds.lower[page : page + 1].tolist() + bounds.upper[page : page + 1].tolist()
+    pages = np.flatnonzero(bounds.known & (page_starts[1:] > page_starts[:-1]))
+    lower, upper = bounds.lower[pages], bounds.upper[pages]
+    keys = _numbers(array)
+    if keys is None:
+        outside = [
+            not _within(array.slice(start, end - start), low, high)
+            for start, end, low, high in zip(
+                page_starts[pages].tolist(),
+                page_starts[pages + 1].tolist(),
+                lower.tolist(),
+                upper.tolist(),
+                strict=True,
+            )
+        ]
+        return next(
+            (int(page) for page, is_out in zip(pages, outside, strict=True) if is_out), None
         )
-        within = ValueSet.between(lower, successor(upper))
-        if is_float:  # bounds say nothing of NaNs
-            within |= ValueSet.between(NAN_KEY, None)
-        start, end = page_starts[page : page + 2].tolist()
-        values = array.slice(start, end - start)
-        if (~_contained(within, values) & _valid(values)).any():
-            return page
-    return None
+    if array.null_count:
+        valid = _valid(array)
+        keys = keys[valid]
+        page_starts = np.concatenate(([0], np.cumsum(valid)))[page_starts]
+        pages = pages[page_starts[pages + 1] > page_starts[pages]]
+        lower, upper = bounds.lower[pages], bounds.upper[pages]
+    if not len(pages):
+        return None
+    # Of floats, the extremes of what is not NaN.
+    lows = _per_page(np.fmin, keys, page_starts, pages)
+    highs = _per_page(np.fmax, keys, page_starts, pages)
+    if keys.dtype.kind == "f":
+        lows, highs = float_keys(lows), float_keys(highs)
+        lows[lows == NAN_KEY], highs[highs == NAN_KEY] = -NAN_KEY, -NAN_KEY
+        lower = np.where(lows == -NAN_KEY, -NAN_KEY, lower)
+    wrong = np.flatnonzero((lows < lower) | (highs > upper))
+    return int(pages[wrong[0]]) if len(wrong) else None
+
+
+def _per_page(
+    extreme: np.ufunc, keys: npt.NDArray[Any], page_starts: Int64s, pages: Int64s
+) -> npt.NDArray[Any]:
+    """The extreme of each of these pages, which hold values."""
+    edges = np.column_stack((page_starts[pages], page_starts[pages + 1])).ravel()
+    inside = edges if edges[-1] < len(keys) else edges[:-1]
+    found: npt.NDArray[Any] = extreme.reduceat(keys, inside)[::2]
+    return found
+
+
+def _within(values: pa.Array, lower: Any, upper: Any) -> bool:
+    inside = _contained(ValueSet.between(lower, successor(upper)), values)
+    return bool((inside | ~_valid(values)).all())
 
 
 def _descend(check: Check, array: pa.Array, depth: int) -> Booleans:
@@ -86,31 +122,41 @@ def _contained(values: ValueSet, array: pa.Array) -> Booleans:
     if isinstance(array, pa.DictionaryArray):
         found = _contained(values, array.dictionary) & _valid(array.dictionary)
         return _of_entries(found, array.indices)
-    kind, types = array.type, pa.types
-    if types.is_null(kind):
+    if pa.types.is_null(array.type):
         return np.zeros(len(array), np.bool_)
-    if types.is_boolean(kind):
-        return _among_integers(values, np.asarray(array.fill_null(False)).view(np.int8))
-    if types.is_floating(kind):
-        return _among_floats(values, _stored(array, np.dtype(kind.to_pandas_dtype())))
-    if types.is_decimal(kind) and kind.bit_width > 64:
+    numbers = _numbers(array)
+    if numbers is not None:
+        among = _among_floats if numbers.dtype.kind == "f" else _among_integers
+        return among(values, numbers)
+    if pa.types.is_decimal(array.type):
         return _among_decimals(values, array)
+    return _among_strings(values, array)
+
+
+def _numbers(array: pa.Array) -> npt.NDArray[Any] | None:
+    """The values as stored integers or floats, if they are such; nulls are anything."""
+    kind, types = array.type, pa.types
+    if types.is_boolean(kind):
+        return np.asarray(array.fill_null(False)).view(np.int8)
+    if types.is_floating(kind):
+        return _stored(array, np.dtype(kind.to_pandas_dtype()))
     if types.is_date64(kind):
         array, kind = array.cast(pa.date32()), pa.date32()
-    if types.is_primitive(kind):
-        dtype = np.dtype(_INTEGERS[kind.bit_width])
-        if types.is_unsigned_integer(kind):
-            dtype = np.dtype(f"u{dtype}")
-        return _among_integers(values, _stored(array, dtype))
-    return _among_strings(values, array)
+    is_number = types.is_primitive(kind) or types.is_decimal(kind)
+    if not is_number or kind.bit_width > 64:
+        return None
+    dtype = np.dtype(_INTEGERS[kind.bit_width])
+    if types.is_unsigned_integer(kind):
+        dtype = np.dtype(f"u{dtype}")
+    return _stored(array, dtype)
 
 
 def _of_entries(found: Booleans, indices: pa.Array) -> Booleans:
     """What is true of dictionary entries, for each value that refers to one."""
     if not len(found):
         return np.zeros(len(indices), np.bool_)
-    chosen: Booleans = found[np.asarray(indices.fill_null(0))]
-    return chosen
+    stored = _stored(indices, np.dtype(indices.type.to_pandas_dtype()))
+    return found.take(stored, mode="clip")  # nulls refer to anything
 
 
 def _stored(array: pa.Array, dtype: np.dtype[Any]) -> npt.NDArray[Any]:

@@ -110,7 +110,9 @@ class RowSelection:
     @classmethod
     def _from_mask(cls, values: ArrayLike) -> RowSelection:
         mask = _booleans(values, "a filter")
-        edges = np.flatnonzero(np.diff(mask, prepend=False, append=False))
+        framed = np.zeros(mask.size + 2, dtype=np.bool_)
+        framed[1:-1] = mask
+        edges = np.flatnonzero(framed[1:] != framed[:-1])
         return cls._of_runs(edges[0::2], edges[1::2], mask.size)
 
     @classmethod
