@@ -64,15 +64,19 @@ class Reading:
         query: Query,
         missing_is_null: bool,
         opened: OpenFile | None = None,
-        counts_all: bool = False,
     ) -> None:
         self._listing = listing
         self._options = options
         self._query = query
         self._missing_is_null = missing_is_null
         self._opened = opened
-        self._counts_all = counts_all or query.rows is not None or query.row_index is not None
+        self._numbers_rows = query.rows is not None or query.row_index is not None
         """Whether the place of each file matters, so that none may be left unopened."""
+        if self._numbers_rows and listing.is_split and listing.entries[0].first_row is None:
+            raise ValueError(
+                "rows cannot be numbered in a split whose scan dropped files by their folders: "
+                "call with_row_index() or select_rows() before splits()"
+            )
         self._projections: dict[object, Projection] = {}
         self._conditions: dict[object, Condition] = {}
         self._most_rows = 0
@@ -321,7 +325,7 @@ class Reading:
         query, entries = self._query, self._listing.entries
         if query.predicate is None or not self._listing.partitions.names:
             return entries
-        if self._counts_all:
+        if self._numbers_rows:
             return entries
         predicate = query.predicate
 
@@ -349,6 +353,13 @@ class Reading:
                 return next(open_in_order(self._listing.entries, self._options, lambda: 0))
             self._opened = opened
         return self._opened
+
+    @property
+    def knows_places(self) -> bool:
+        """Whether the first row of each share is its place in the whole scan."""
+        if self._listing.is_split:
+            return self._listing.entries[0].first_row is not None
+        return self._numbers_rows or len(self._entries) == len(self._listing.entries)
 
     def shares(self) -> Iterator[FileShare]:
         """What is read of each file, in order; files behind a window are not opened."""

@@ -298,11 +298,15 @@ class Scan:
             raise ValueError("a scan with skip(), head() or tail() cannot be split: split it first")
         if target_bytes < 1:
             raise ValueError(f"target_bytes must be at least 1, not {target_bytes}")
-        listing, reading = self._listing(), self._reading(counts_all=True)
+        listing, reading = self._listing(), self._reading()
         reading.check()
         return [
             replace(
-                self, _sources=listing.only(share.file.entry, share.first_row), _opened=None
+                self,
+                _sources=listing.only(
+                    share.file.entry, share.first_row if reading.knows_places else None
+                ),
+                _opened=None,
             ).filter(byte_range(start, end))
             for share in reading.shares()
             for start, end in _byte_ranges(
@@ -320,12 +324,10 @@ class Scan:
             return [entry.origin for entry in self._sources.entries]
         return self._sources
 
-    def _reading(self, counts_all: bool = False) -> Reading:
+    def _reading(self) -> Reading:
         opened = self._opened if self._opened and not self._opened.source.closed else None
         missing_is_null = self._missing == "null"
-        return Reading(
-            self._listing(), self._options, self._query, missing_is_null, opened, counts_all
-        )
+        return Reading(self._listing(), self._options, self._query, missing_is_null, opened)
 
     def _batches(self, batch_size: int) -> Iterator[pa.RecordBatch]:
         tables = self._reading().tables(STREAM_PIECE)

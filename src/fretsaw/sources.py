@@ -58,8 +58,8 @@ class Listing:
             for field in self.partitions
         }
 
-    def only(self, entry: Entry, first_row: int) -> "Listing":
-        """This listing with one of its files, which begins at a row of the whole scan."""
+    def only(self, entry: Entry, first_row: int | None) -> "Listing":
+        """This listing with one of its files, which begins at a row of the whole scan, if known."""
         return replace(self, entries=(replace(entry, first_row=first_row),), is_split=True)
 
 
