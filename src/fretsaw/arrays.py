@@ -28,6 +28,12 @@ def pick(column: pa.ChunkedArray, starts: Int64s, ends: Int64s) -> pa.ChunkedArr
     return take_rows(column, np.arange(wanted) + np.repeat(starts - before, lengths))
 
 
+def expanded(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Dictionary-encoded values as themselves; a cast would cost as much as the dictionary."""
+    chunks = [chunk.dictionary.take(chunk.indices) for chunk in column.chunks]
+    return pa.chunked_array(chunks, column.type.value_type)
+
+
 def take_rows(column: pa.ChunkedArray, rows: Int64s) -> pa.ChunkedArray:
     """Rows by their numbers, in any order."""
     if _has_views(column.type):

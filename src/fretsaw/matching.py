@@ -34,7 +34,8 @@ def page_outside(column: pa.ChunkedArray, page_starts: Int64s, bounds: Bounds) -
         array = array.flatten()[0]
     pages = np.flatnonzero(bounds.known & (page_starts[1:] > page_starts[:-1]))
     lower, upper = bounds.lower[pages], bounds.upper[pages]
-    keys = _numbers(array)
+    is_encoded = isinstance(array, pa.DictionaryArray)
+    keys, entries = _ranks(array) if is_encoded else (_numbers(array), None)
     if keys is None:
         outside = [
             not _within(array.slice(start, end - start), low, high)
@@ -60,12 +61,28 @@ def page_outside(column: pa.ChunkedArray, page_starts: Int64s, bounds: Bounds) -
     # Of floats, the extremes of what is not NaN.
     lows = _per_page(np.fmin, keys, page_starts, pages)
     highs = _per_page(np.fmax, keys, page_starts, pages)
-    if keys.dtype.kind == "f":
+    if entries is not None:
+        lows, highs = entries[lows], entries[highs]
+    elif keys.dtype.kind == "f":
         lows, highs = float_keys(lows), float_keys(highs)
         lows[lows == NAN_KEY], highs[highs == NAN_KEY] = -NAN_KEY, -NAN_KEY
         lower = np.where(lows == -NAN_KEY, -NAN_KEY, lower)
     wrong = np.flatnonzero((lows < lower) | (highs > upper))
     return int(pages[wrong[0]]) if len(wrong) else None
+
+
+def _ranks(array: pa.DictionaryArray) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+    """Dictionary-encoded values by the places of their entries in order, and the entries."""
+    import pyarrow.compute as pc
+
+    stored = array.dictionary.cast(pa.binary())
+    order = np.asarray(pc.array_sort_indices(stored))
+    ranks = np.empty(len(order), np.int32)
+    ranks[order] = np.arange(len(order))
+    entries = np.empty(len(order), object)
+    entries[:] = stored.take(pa.array(order)).to_pylist()
+    indices = _stored(array.indices, np.dtype(array.indices.type.to_pandas_dtype()))
+    return ranks.take(indices, mode="clip") if len(ranks) else indices, entries
 
 
 def _per_page(

@@ -11,7 +11,7 @@ from functools import partial
 import pyarrow as pa
 
 from fretsaw import formats
-from fretsaw.arrays import pick
+from fretsaw.arrays import expanded, pick
 from fretsaw.condition import Check, Condition, Every, Some, checks_of
 from fretsaw.errors import FileFormatError
 from fretsaw.files import OpenFile
@@ -49,7 +49,7 @@ class Decoded:
         values = self.of(rows)
         is_encoded = pa.types.is_dictionary(values.type) and leaf.is_leaf
         expands = is_encoded and not pa.types.is_dictionary(leaf.arrow_type)
-        return values.cast(leaf.arrow_type) if expands else values
+        return expanded(values) if expands else values
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -141,6 +141,8 @@ def cut(
         ]
     else:
         few = encoded or rows.selected_count * _FEW < row_counts.sum()
+        # To make an Arrow dictionary of a large one costs more than it saves.
+        few &= sum(d.size for d in dictionary) <= _FEW * sum(size for _, size in places)
         joined = Segment(
             chunk,
             [*dictionary, *buffers],

@@ -167,7 +167,7 @@ class ParquetReader:
         keys: Sequence[Any],
     ) -> Steps[RowSelection]:
         order = self._order(leaf)
-        if order is None or order.kind != "bytes":
+        if order is None or order.kind != "bytes" or self._is_only_dictionary(block, leaf):
             return rows
         wanted = needles(keys, leaf.physical_type or "")
         if wanted is None:

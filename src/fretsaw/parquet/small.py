@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from fretsaw.arrays import pick
+from fretsaw.arrays import expanded, pick
 from fretsaw.formats import ReadOptions
 from fretsaw.parquet import metadata
 from fretsaw.parquet.cut import ParquetPart, Segment
@@ -44,7 +44,7 @@ def decode(
         column = pa.chunked_array(chunks, columns[part.segments[0]].type)
         picked = pick(column, part.starts, part.ends)
         expand = part.segments[0].keeps_dictionary and not part.encoded
-        arrays.append(picked.cast(part.chunk.chain.arrow_type) if expand else picked)
+        arrays.append(expanded(picked) if expand else picked)
     return arrays
 
 
