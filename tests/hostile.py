@@ -10,6 +10,7 @@ when fretsaw is done with it, and one when pyarrow has read the same bytes. A fi
 long ends the process by SIGALRM, a crash by its own signal: who started it sees where.
 """
 
+import contextlib
 import itertools
 import json
 import resource
@@ -123,24 +124,15 @@ def windows(path: Path, rows: int, count: int) -> Iterator[Part]:
 
 def matches(path: Path, table: pa.Table, count: int) -> Iterator[Part]:
     """Rows that match predicates on the first columns, through statistics and column indexes."""
-    tried = 0
-    for field in table.schema:
-        literal = table[field.name][table.num_rows // 2] if table.num_rows else None
-        if tried == count or table.schema.names.count(field.name) > 1 or literal is None:
-            continue
-        if not literal.is_valid or pa.types.is_nested(field.type):
-            predicates = [fs.col(field.name).is_null()]
-        else:
-            column = fs.col((field.name,))
-            predicates = [column == literal.as_py(), column > literal.as_py()]
-        for predicate in predicates:
-            try:
-                scan = fs.scan(path).with_row_index("number of the row").filter(predicate)
-                part = scan.to_arrow()
-            except fs.PredicateTypeError:  # not every type has literals
-                continue
-            yield part["number of the row"].to_pylist(), part.drop(["number of the row"])
-        tried += 1
+    names = [name for name in table.schema.names if table.schema.names.count(name) == 1]
+    for name in names[:count] if table.num_rows else []:
+        column = fs.col((name,))
+        predicate = column.is_null()
+        with contextlib.suppress(ValueError, OverflowError, TypeError):  # damaged values
+            predicate = column <= table[name][table.num_rows // 2].as_py()
+        with contextlib.suppress(fs.PredicateTypeError):  # not every type has literals
+            part = fs.scan(path).with_row_index("row's number").filter(predicate).to_arrow()
+            yield part["row's number"].to_pylist(), part.drop(["row's number"])
 
 
 def read_by_pyarrow(path: Path | str) -> pa.Table:
@@ -167,9 +159,7 @@ def read(path: Path, count: int) -> tuple[dict[str, Any], pa.Table | None, list[
         return outcome(error), None, []
     parts = []
     try:
-        for part in itertools.chain(
-            windows(path, table.num_rows, count), matches(path, table, count)
-        ):
+        for part in itertools.chain(windows(path, table.num_rows, count), matches(path, table, 1)):
             comparable(part[1])
             parts.append(part)
     except Exception as error:

@@ -59,7 +59,10 @@ def edges(value: Any, leaf: SchemaNode) -> Pair:
                 value = _from_text(value.value, arrow_type)
             if isinstance(value, bool) and takes != "a bool":
                 raise UnfitLiteral(f"it compares with {takes}")
-            pair = convert(value, arrow_type)
+            try:
+                pair = convert(value, arrow_type)
+            except (ValueError, OverflowError) as error:  # pandas' NaT, a lone surrogate
+                raise UnfitLiteral(f"{error}; it compares with {takes}") from None
             if pair is None:
                 raise UnfitLiteral(f"it compares with {takes}")
             return pair
@@ -74,7 +77,7 @@ def prefix_edges(prefix: str | bytes, leaf: SchemaNode) -> tuple[bytes, bytes | 
         raise UnfitLiteral("starts_with() needs a string or binary column")
     if is_text and isinstance(prefix, bytes):
         raise UnfitLiteral("it compares with a str")
-    first = prefix.encode() if isinstance(prefix, str) else prefix
+    first = prefix.encode(errors="surrogatepass") if isinstance(prefix, str) else prefix
     return first, after_prefix(first)
 
 

@@ -53,8 +53,11 @@ def stored_values(keys: Iterable[Key], order: Order) -> list[bytes] | None:
     return values
 
 
-def may_contain(offset: int, end: int, values: Sequence[bytes]) -> Steps[bool]:
-    """Whether the filter at an offset may contain one of the values; False is a proof."""
+def may_contain(offset: int, stated: int | None, end: int, values: Sequence[bytes]) -> Steps[bool]:
+    """Whether the filter at an offset may contain one of the values; False is a proof.
+
+    The filter ends before `end`, and has the `stated` length if the metadata give it.
+    """
     import xxhash
 
     (data,) = yield Request([(offset, max(0, min(_HEADER_BYTES, end - offset)))], "index")
@@ -70,6 +73,8 @@ def may_contain(offset: int, end: int, values: Sequence[bytes]) -> Steps[bool]:
     known = (header.algorithm, header.hash, header.compression)
     if not all(union is not None and vars(union) for union in known):
         return True  # a kind of filter from the future
+    if stated is not None and stated != length + size:
+        raise InvalidIndex(f"it has {length + size} bytes, and {stated} by the metadata")
     hashes = [xxhash.xxh64_intdigest(value) for value in values]
     places = [(h >> 32) * (size // _BLOCK_BYTES) >> 32 for h in hashes]
     ranges = [(offset + length + place * _BLOCK_BYTES, _BLOCK_BYTES) for place in places]

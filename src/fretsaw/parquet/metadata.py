@@ -207,6 +207,7 @@ ProbedColumn = _struct(
     "ProbedColumn",
     encoding_stats=(13, [PageEncodingStats]),
     bloom_filter_offset=(14, _LONG),
+    bloom_filter_length=(15, _INT),
 )
 ProbedChunk = _struct("ProbedChunk", meta_data=(3, ProbedColumn))
 ProbedRowGroup = _struct("ProbedRowGroup", columns=(1, [ProbedChunk]))

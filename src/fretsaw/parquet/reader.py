@@ -147,7 +147,8 @@ class ParquetReader:
         if values is None:
             return False
         with self._translated(f"the Bloom filter of {_at(leaf, block.ordinal)}"):
-            return not (yield from may_contain(column.bloom_filter_offset, self._size, values))
+            place = (column.bloom_filter_offset, column.bloom_filter_length, self._size)
+            return not (yield from may_contain(*place, values))
 
     def dictionary(self, block: Block, leaf: SchemaNode) -> Steps[pa.ChunkedArray | None]:
         if not self._is_only_dictionary(block, leaf):
