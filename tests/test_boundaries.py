@@ -20,7 +20,7 @@ ALLOWED: dict[str, set[str]] = {
     "values": set(),
     "literals": {"schema", "text", "values"},
     "condition": {"predicate", "schema", "values"},
-    "matching": {"condition", "layout", "values"},
+    "matching": {"condition", "layout", "schema", "values"},
     "resolve": {
         "condition",
         "errors",
@@ -99,6 +99,7 @@ ALLOWED: dict[str, set[str]] = {
         "execute",
         "files",
         "formats",
+        "matching",
         "plan",
         "predicate",
         "projection",

@@ -4,6 +4,7 @@
 many footers are on their way at once and files that nobody gets to stay closed.
 """
 
+import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,6 +20,8 @@ from fretsaw.schema import SchemaNode
 from fretsaw.sources import Entry
 
 _MOST_AHEAD = 32
+_SLOW = 0.005
+"""Seconds to open a file: what is faster comes from memory, and threads would only cost."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -92,18 +95,24 @@ def open_in_order(
     """
     waiting = iter(entries)
     ahead: deque[threads.Task[OpenFile | None]] = deque()
-    opened = 0
+    opened, is_slow = 0, False
     try:
         while True:
-            # The more files were asked for, the more are opened ahead.
-            while len(ahead) <= min(opened, likely(), _MOST_AHEAD):
+            # The more files were asked for, the more are opened ahead, if that is worth a thread.
+            while is_slow and len(ahead) <= min(opened, likely(), _MOST_AHEAD):
                 entry = next(waiting, None)
                 if entry is None:
                     break
                 ahead.append(threads.start(_open_if_readable, entry, options, like))
-            if not ahead:
-                return
-            file = ahead.popleft().result()
+            if ahead:
+                file = ahead.popleft().result()
+            else:
+                entry = next(waiting, None)
+                if entry is None:
+                    return
+                began = time.perf_counter()
+                file = _open_if_readable(entry, options, like)
+                is_slow = time.perf_counter() - began > _SLOW
             opened += 1
             if file is not None:
                 like = file.reader

@@ -4,6 +4,7 @@ Comparisons run on the stored integers and floats in place, or in Arrow for stri
 total order is that of `fretsaw.values`.
 """
 
+from collections.abc import Callable
 from functools import reduce
 from typing import Any
 
@@ -11,8 +12,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from fretsaw.condition import Check
+from fretsaw.condition import Check, Condition, Every, Some
 from fretsaw.layout import Bounds, Int64s
+from fretsaw.schema import SchemaNode
 from fretsaw.values import NAN_KEY, Booleans, ValueSet, float_at, float_keys, successor
 
 _FEW_CUTS = 4  # compared one by one; more are searched
@@ -25,6 +27,22 @@ def matches(check: Check, column: pa.ChunkedArray) -> Booleans:
         return _descend(check, column.chunk(0), 0)
     masks = [_descend(check, chunk, 0) for chunk in column.chunks]
     return np.concatenate([np.empty(0, np.bool_), *masks])
+
+
+def whether_true(
+    condition: Condition, column_of: Callable[[SchemaNode], pa.ChunkedArray]
+) -> Booleans:
+    """For each row, whether a condition is true; it has at least one check."""
+    match condition:
+        case Check():
+            return matches(condition, column_of(condition.leaf))
+        case Every(parts):
+            found = np.all([whether_true(part, column_of) for part in parts], axis=0)
+        case Some(parts):
+            found = np.any([whether_true(part, column_of) for part in parts], axis=0)
+        case _:
+            raise TypeError(f"not a condition with checks: {condition!r}")
+    return np.asarray(found)
 
 
 def page_outside(column: pa.ChunkedArray, page_starts: Int64s, bounds: Bounds) -> int | None:

@@ -160,6 +160,9 @@ def file_rows(
     dropped: dict[str, int] = {}
     kept = [block for block in blocks if block.num_rows]
     _note(dropped, "empty", len(blocks), len(kept))
+    if query.rows is None and query.block_predicate is None and not window:
+        whole = (BlockRows(block, RowSelection.all(block.num_rows)) for block in kept)
+        return FileRows(tuple(whole), dropped), window
     rows = query.rows_between(first_row, first_row + total)
     if query.block_predicate is not None:
         before, predicate = len(kept), query.block_predicate

@@ -18,6 +18,7 @@ from fretsaw.errors import ColumnNotFoundError
 from fretsaw.execute import BlockWork, Execution
 from fretsaw.files import OpenFile, open_in_order
 from fretsaw.formats import ReadOptions
+from fretsaw.matching import whether_true
 from fretsaw.plan import Amount, FilePlan, FileRows, Plan, Query, Window, block_plan, file_rows
 from fretsaw.predicate import columns_of
 from fretsaw.projection import (
@@ -31,7 +32,7 @@ from fretsaw.projection import (
     union,
 )
 from fretsaw.resolve import Found, resolve
-from fretsaw.schema import Path, spelled
+from fretsaw.schema import Path, SchemaNode, spelled
 from fretsaw.selection import RowSelection
 from fretsaw.sources import Entry, Listing, nothing_in
 from fretsaw.storage import source_name
@@ -322,21 +323,27 @@ class Reading:
     @cached_property
     def _entries(self) -> Sequence[Entry]:
         """The files that the values of their folders do not rule out."""
-        query, entries = self._query, self._listing.entries
-        if query.predicate is None or not self._listing.partitions.names:
-            return entries
-        if self._numbers_rows:
-            return entries
-        predicate = query.predicate
+        listing, predicate = self._listing, self._query.predicate
+        if predicate is None or not listing.partitions.names or self._numbers_rows:
+            return listing.entries
+        nodes = {
+            field.name: SchemaNode(
+                field.name, (field.name,), "leaf", True, field.type, leaf_index=n
+            )
+            for n, field in enumerate(listing.partitions)
+        }
 
-        def may_match(entry: Entry) -> bool:
-            constants = self._listing.constants(entry)
-            folder = source_name(entry.origin)
-            return resolve(predicate, lambda p: constants.get(spelled(p)), folder) is not False
+        def find(path: Path) -> Found | None:
+            node = nodes.get(spelled(path))
+            return None if node is None else (node, node)
 
-        kept = tuple(entry for entry in entries if may_match(entry))
-        dropped = len(entries) - len(kept)
-        record_pruned(Pruned(self._listing.name, "file", "folders", len(kept), dropped, 0))
+        condition = resolve(predicate, find, listing.name)
+        if isinstance(condition, bool):
+            return listing.entries if condition else ()
+        true = whether_true(condition, lambda leaf: listing.folder_values(leaf.name))
+        kept = tuple(entry for entry, may in zip(listing.entries, true, strict=True) if may)
+        dropped = len(listing.entries) - len(kept)
+        record_pruned(Pruned(listing.name, "file", "folders", len(kept), dropped, 0))
         return kept
 
     def _expect(self, rows: int | None, file: OpenFile) -> None:

@@ -228,7 +228,9 @@ class Scan:
     @property
     def schema(self) -> pa.Schema:
         """The Arrow schema of the result."""
-        return self._reading().schema
+        reading = self._reading()
+        reading.check()
+        return reading.schema
 
     def batches(self, batch_size: int | None = None) -> Iterator[pa.RecordBatch]:
         """Stream the result as record batches, in bounded memory.

@@ -58,6 +58,12 @@ class Listing:
             for field in self.partitions
         }
 
+    def folder_values(self, name: str) -> pa.ChunkedArray:
+        """The value of a folder's key for each entry."""
+        kind = self.partitions.field(name).type
+        values = [_typed(dict(entry.partitions).get(name), kind) for entry in self.entries]
+        return pa.chunked_array([pa.array(values, kind)])
+
     def only(self, entry: Entry, first_row: int | None) -> "Listing":
         """This listing with one of its files, which begins at a row of the whole scan, if known."""
         return replace(self, entries=(replace(entry, first_row=first_row),), is_split=True)
