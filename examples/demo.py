@@ -5,13 +5,16 @@ Run by `make demo`. Everything is written below `demo-data/` and stays there for
 
 import time
 from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 import fretsaw as fs
+from fretsaw import col
 
 ROWS, BLOCK = 4_000_000, 1_000_000
 FOLDER = Path("demo-data")
@@ -139,6 +142,25 @@ def main() -> None:
         lambda: scan.select("pickup", "fare").tail(10).to_arrow(),
         lambda: pq.ParquetFile(path).read_row_group(3, ["pickup", "fare"]).slice(BLOCK - 10),
     )
+    five_minutes = (col("pickup") >= datetime(2025, 1, 8)) & (
+        col("pickup") < datetime(2025, 1, 8, 0, 5)
+    )
+    compare(
+        "five minutes of pickups",
+        lambda: scan.filter(five_minutes).to_arrow(),
+        lambda: pq.read_table(
+            path,
+            filters=(pc.field("pickup") >= datetime(2025, 1, 8))
+            & (pc.field("pickup") < datetime(2025, 1, 8, 0, 5)),
+        ),
+    )
+    compare(
+        "first 10 with fare > 100, as SQL",
+        lambda: scan.filter("fare > 100 and zone = 'zone 7'").head(10).to_arrow(),
+        lambda: pq.read_table(
+            path, filters=(pc.field("fare") > 100) & (pc.field("zone") == "zone 7")
+        ).slice(0, 10),
+    )
     compare(
         "take(100 row numbers)", lambda: scan.take(rows), lambda: pq.read_table(path).take(rows)
     )
@@ -152,13 +174,15 @@ def main() -> None:
         lambda: days.select("id", "items").skip(450_000).head(20).to_arrow(),
         lambda: read_part(folder, "2025-01-05", ["id", "items"]).slice(50_000, 20),
     )
+    on_a_day = days.filter("day = '2025-01-03' and any(items.price) > 200")
+    print(f"  orders of a day with an item above 200: {on_a_day.count():,}")
     print(f"  the last row: {days.select('address.city', 'day').tail(1).to_arrow().to_pylist()[0]}")
 
     print("\nThe file in four splits, as four readers would take them:")
     for split in scan.splits(size // 4):
         print(f"  {split!r}: {split.count():,} rows")
 
-    print(f"\n{scan.skip(offset).head(20).explain()}")
+    print(f"\n{scan.filter(five_minutes).explain(run=True)}")
 
     total, longest = 0.0, 0
     for batch in scan.select("fare").batches():

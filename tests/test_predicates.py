@@ -40,6 +40,7 @@ __all__ = ["spark"]
 
 MORE = int(os.environ.get("FRETSAW_MORE", "1"))
 FILES = 60 * MORE
+QUICK = 12  # a file of each writer
 PREDICATES = 32
 
 LAYOUTS: tuple[dict[str, Any], ...] = (
@@ -895,7 +896,10 @@ def check_many(case: Case, count: int, where: str) -> None:
             raise
 
 
-@pytest.mark.parametrize("number", range(FILES))
+@pytest.mark.parametrize(
+    "number",
+    [*range(QUICK), *(pytest.param(n, marks=pytest.mark.slow) for n in range(QUICK, FILES))],
+)
 def test_the_rows_are_those_of_the_oracle(number: int) -> None:
     writer, data = make_file(number)
     check_many(Case(data, number), PREDICATES, f"file {number} by {writer}")

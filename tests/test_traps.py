@@ -514,6 +514,7 @@ def traps(cases: Mapping[str, Trap]) -> pytest.MarkDecorator:
 # Bounds of integers, dates, times, timestamps, decimals and strings
 
 
+@pytest.mark.slow
 @levels
 @pytest.mark.parametrize("name", KINDS)
 def test_bounds_prove_in_the_order_of_the_column(name: str, level: str) -> None:
@@ -530,6 +531,7 @@ def test_bounds_prove_in_the_order_of_the_column(name: str, level: str) -> None:
     check_proven(data, values, both_ways(predicates), level, exact)
 
 
+@pytest.mark.slow
 @levels
 @pytest.mark.parametrize("name", KINDS)
 def test_bounds_lose_no_row_within_them(name: str, level: str) -> None:
@@ -648,6 +650,7 @@ def lies() -> dict[str, Trap]:
     return cases
 
 
+@pytest.mark.slow
 @traps(lies())
 def test_bounds_that_prove_nothing(trap: Trap, level: str) -> None:
     trap.check(level)
@@ -898,6 +901,7 @@ FLOATS = {
 }
 
 
+@pytest.mark.slow
 @traps(FLOATS)
 def test_float_bounds_hold_for_what_is_not_nan(trap: Trap, level: str) -> None:
     trap.check(level)
