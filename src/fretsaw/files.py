@@ -12,12 +12,13 @@ from functools import partial
 
 import pyarrow as pa
 
-from fretsaw import formats, storage, threads, trace
+from fretsaw import formats, storage, threads
 from fretsaw.formats import FileReader, ReadOptions
 from fretsaw.layout import Block, PageIndex
 from fretsaw.plan import BlockRows, fits_whole
 from fretsaw.schema import SchemaNode
 from fretsaw.sources import Entry
+from fretsaw.trace import Why
 
 _MOST_AHEAD = 32
 _SLOW = 0.005
@@ -42,7 +43,7 @@ class OpenFile:
         """Rows of all blocks together, whatever else the footer claims."""
         return sum(block.num_rows for block in self.reader.blocks)
 
-    def fetch(self, ranges: Sequence[storage.Range], why: trace.Why) -> list[pa.Buffer]:
+    def fetch(self, ranges: Sequence[storage.Range], why: Why) -> list[pa.Buffer]:
         """The bytes of these ranges."""
         return storage.fetch(self.source, ranges, why)
 

@@ -25,6 +25,7 @@ from fretsaw.projection import (
     NO_COLUMNS,
     Projection,
     Target,
+    concat,
     find_column,
     lacks_column,
     project,
@@ -92,6 +93,10 @@ class Reading:
         """The result, in pieces of about so many bytes."""
         self.check()
         return self._run(self._projection, piece_bytes)
+
+    def table(self, piece_bytes: int) -> pa.Table:
+        """All of the result."""
+        return concat(list(self.tables(piece_bytes)), self.schema)
 
     def check(self) -> None:
         """Check what was asked for against the file that settles it; no data is read."""

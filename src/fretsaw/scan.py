@@ -15,14 +15,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from fretsaw.explain import compare, explain
-from fretsaw.files import OpenFile, open_file
 from fretsaw.formats import ReadOptions
 from fretsaw.layout import Block, BlockPredicate, Int64s, byte_range
 from fretsaw.plan import Plan, Query
 from fretsaw.predicate import Column, Predicate
-from fretsaw.projection import concat, take
-from fretsaw.reading import Reading
 from fretsaw.schema import SchemaNode
 from fretsaw.selection import RowSelection
 from fretsaw.sources import Entry, Listing, Sources, list_sources, names_of, origins_of
@@ -32,6 +28,11 @@ from fretsaw.trace import trace
 if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
+
+    from fretsaw.files import OpenFile
+    from fretsaw.reading import Reading
+
+# What runs a scan is imported when one is run: half of the time to import all of this.
 
 Rows: TypeAlias = RowSelection | Sequence[int] | npt.NDArray[Any] | pa.Array | pa.ChunkedArray
 
@@ -52,6 +53,8 @@ def open(path: Origin) -> "DataFile":
     ...     file.format, file.num_rows, len(file.blocks)
     ('parquet', 100, 3)
     """
+    from fretsaw.files import open_file
+
     return DataFile(open_file(Entry(absolute(path)), ReadOptions()))
 
 
@@ -83,7 +86,7 @@ def scan(
 class DataFile:
     """One open file, and what it says about itself. A context manager."""
 
-    def __init__(self, file: OpenFile) -> None:
+    def __init__(self, file: "OpenFile") -> None:
         self._file = file
 
     @property
@@ -151,7 +154,7 @@ class Scan:
     _sources: tuple[Origin, ...] | Listing
     _options: ReadOptions
     _missing: Literal["error", "null"] = "error"
-    _opened: OpenFile | None = None
+    _opened: "OpenFile | None" = None
     _query: Query = field(default_factory=Query)
 
     # What to read -------------------------------------------------------------------------------
@@ -251,7 +254,7 @@ class Scan:
     def to_arrow(self) -> pa.Table:
         """The whole result as an Arrow table."""
         reading = self._reading()
-        return concat(list(reading.tables(WHOLE_PIECE)), reading.schema)
+        return reading.table(WHOLE_PIECE)
 
     def to_pandas(self) -> "pd.DataFrame":
         """The whole result as a pandas data frame."""
@@ -275,7 +278,11 @@ class Scan:
         unique, positions = np.unique(numbers, return_inverse=True)
         found = self._with(rows=unique).to_arrow()
         in_order = len(unique) == len(numbers) and bool((np.diff(positions) > 0).all())
-        return found if in_order else take(found, positions)
+        if in_order:
+            return found
+        from fretsaw.projection import take
+
+        return take(found, positions)
 
     def count(self) -> int:
         """How many rows the scan returns; reads no data page where metadata prove the answer."""
@@ -287,6 +294,8 @@ class Scan:
 
     def explain(self, run: bool = False) -> str:
         """The plan as text; with `run`, the scan is run and what happened stands beside it."""
+        from fretsaw.explain import compare, explain
+
         plan = self.plan()
         if not run:
             return explain(plan)
@@ -326,7 +335,9 @@ class Scan:
             return [entry.origin for entry in self._sources.entries]
         return self._sources
 
-    def _reading(self) -> Reading:
+    def _reading(self) -> "Reading":
+        from fretsaw.reading import Reading
+
         opened = self._opened if self._opened and not self._opened.source.closed else None
         missing_is_null = self._missing == "null"
         return Reading(self._listing(), self._options, self._query, missing_is_null, opened)
