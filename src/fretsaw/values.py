@@ -159,7 +159,6 @@ class ValueSet:
 
 
 NOTHING = ValueSet(())
-EVERYTHING = ValueSet((), begins_inside=True)
 
 
 def _is_next(key: Key, following: Key) -> bool:

@@ -108,15 +108,7 @@ def cut(
     if len(keep) == len(pages.sizes):
         return (yield from _whole(chunk, pages, rows, encoded, only_dictionary))
     row_counts = pages.row_counts[keep]
-    places = list(zip(pages.offsets[keep].tolist(), pages.sizes[keep].tolist(), strict=True))
-    ranges, first_of_run = adjoining(places)
-    buffers = yield Request(ranges, "data")
-    found = [
-        page._replace(offset=page.offset + start)
-        for (start, _), buffer in zip(ranges, buffers, strict=True)
-        for page in walk(buffer)
-    ]
-    require_agreement(found, places, row_counts.tolist(), chunk.leaf.is_repeated)
+    found, buffers, first_of_run = yield from fetch_pages(chunk, pages, keep)
     dictionary: list[pa.Buffer] = []
     if any(page.uses_dictionary for page in found):
         first_page = int(pages.offsets[0])
@@ -142,7 +134,7 @@ def cut(
     else:
         few = encoded or rows.selected_count * _FEW < row_counts.sum()
         # To make an Arrow dictionary of a large one costs more than it saves.
-        few &= sum(d.size for d in dictionary) <= _FEW * sum(size for _, size in places)
+        few &= sum(d.size for d in dictionary) <= _FEW * sum(buffer.size for buffer in buffers)
         joined = Segment(
             chunk,
             [*dictionary, *buffers],
@@ -153,6 +145,25 @@ def cut(
         )
         segments = [joined]
     return ParquetPart(chunk, segments, starts, ends, len(keep), None, encoded)
+
+
+def fetch_pages(
+    chunk: Chunk, pages: PageIndex, keep: Int64s
+) -> Steps[tuple[list[Page], Sequence[pa.Buffer], list[int]]]:
+    """Some pages of a chunk, as their headers tell and as the index must agree.
+
+    Neighbours come in one buffer: which page is the first of each is told too.
+    """
+    places = list(zip(pages.offsets[keep].tolist(), pages.sizes[keep].tolist(), strict=True))
+    ranges, first_of_run = _adjoining(places)
+    buffers = yield Request(ranges, "data")
+    found = [
+        page._replace(offset=page.offset + start)
+        for (start, _), buffer in zip(ranges, buffers, strict=True)
+        for page in walk(buffer)
+    ]
+    _require_agreement(found, places, pages.row_counts[keep].tolist(), chunk.leaf.is_repeated)
+    return found, buffers, first_of_run
 
 
 def _is_text(chunk: Chunk) -> bool:
@@ -176,7 +187,7 @@ def _whole(
     return ParquetPart(chunk, [whole], rows.starts, rows.ends, None, fallback, encoded)
 
 
-def adjoining(places: Sequence[tuple[int, int]]) -> tuple[list[tuple[int, int]], list[int]]:
+def _adjoining(places: Sequence[tuple[int, int]]) -> tuple[list[tuple[int, int]], list[int]]:
     """The byte ranges of pages, with neighbours as one range, and the first page of each."""
     ranges: list[tuple[int, int]] = []
     first_pages: list[int] = []
@@ -189,7 +200,7 @@ def adjoining(places: Sequence[tuple[int, int]]) -> tuple[list[tuple[int, int]],
     return ranges, first_pages
 
 
-def require_agreement(
+def _require_agreement(
     found: Sequence[Page],
     places: Sequence[tuple[int, int]],
     row_counts: Sequence[int],

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from fretsaw.formats import Request, Steps
 from fretsaw.layout import PageIndex
-from fretsaw.parquet.cut import Chunk, adjoining, require_agreement
+from fretsaw.parquet.cut import Chunk, fetch_pages
 from fretsaw.parquet.decompress import decompress
 from fretsaw.parquet.pages import Page, walk
 from fretsaw.selection import RowSelection
@@ -34,27 +34,20 @@ def rows_of_pages(
 ) -> Steps[RowSelection]:
     """The rows without those of pages that hold none of the needles."""
     keep = pages.overlapping(rows.starts, rows.ends).nonzero()[0]
-    places = list(zip(pages.offsets[keep].tolist(), pages.sizes[keep].tolist(), strict=True))
-    ranges, _ = adjoining(places)
-    buffers = yield Request(ranges, "data")
-    found: list[tuple[Page, pa.Buffer]] = []
-    for (start, _), buffer in zip(ranges, buffers, strict=True):
-        found += [
-            (page._replace(offset=page.offset + start), buffer.slice(page.offset, page.size))
-            for page in walk(buffer)
-        ]
-    row_counts = pages.row_counts[keep].tolist()
-    require_agreement([page for page, _ in found], places, row_counts, chunk.leaf.is_repeated)
+    found, buffers, first_of_run = yield from fetch_pages(chunk, pages, keep)
     in_dictionary = True
-    if any(page.uses_dictionary for page, _ in found):
+    if any(page.uses_dictionary for page in found):
         (stored,) = yield Request([(chunk.start, int(pages.offsets[0]) - chunk.start)], "data")
-        in_dictionary = any(_holds(page, stored, chunk, wanted) for page in walk(stored))
+        entries = list(walk(stored))  # none at all is for Arrow to complain about
+        in_dictionary = not entries or any(_holds(p, stored, chunk, wanted) for p in entries)
     holding: Booleans = np.zeros(len(pages.sizes), np.bool_)
-    for place, (page, buffer) in zip(keep.tolist(), found, strict=True):
+    runs = np.searchsorted(first_of_run, np.arange(len(found)), "right") - 1
+    for place, page, run in zip(keep.tolist(), found, runs.tolist(), strict=True):
         if page.uses_dictionary:
             holding[place] = in_dictionary
         else:
-            holding[place] = _holds(page, buffer, chunk, wanted)
+            start = page.offset - found[first_of_run[run]].offset
+            holding[place] = _holds(page, buffers[run].slice(start, page.size), chunk, wanted)
     return rows & RowSelection.from_pages(holding, pages.boundaries)
 
 
