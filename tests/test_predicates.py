@@ -453,6 +453,8 @@ USES: dict[str, Callable[[fs.Scan], object]] = {
     "batches": lambda scan: list(scan.batches()),
     "plan": fs.Scan.plan,
     "tail": lambda scan: scan.tail(1).to_arrow(),
+    "schema": lambda scan: scan.schema,
+    "to_reader": lambda scan: scan.to_reader(),
 }
 
 
@@ -479,6 +481,8 @@ USES: dict[str, Callable[[fs.Scan], object]] = {
         (col("clock") == pd.Timestamp(NOON, tz="UTC"), "(?i)naive|without"),
         (col("instant") == NOON, "(?i)aware|zone"),
         (col("instant") == pd.Timestamp(NOON), "(?i)aware|zone"),
+        (col("clock") == pd.NaT, "clock"),
+        (col("text") == "\ud800", "text"),
         (col("struct") == 1, "struct"),
         (col("list") == 1, r"\.any\(\).*\.all\(\)"),
         (col("list.element") == 1, r"\.any\(\).*\.all\(\)"),

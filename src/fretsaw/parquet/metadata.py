@@ -4,7 +4,9 @@ Each structure names only the fields that are used here: unknown ones are skippe
 narrow structure is a fast one. Field numbers and types are those of the format's parquet.thrift.
 """
 
-from collections.abc import Sequence
+import gc
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import Any, TypeVar
 
@@ -15,6 +17,8 @@ from thrift.Thrift import TType
 from thrift.transport.TTransport import TMemoryBuffer
 
 Struct = TypeVar("Struct")
+
+_LARGE = 100_000  # bytes of metadata that become thousands of objects
 
 MAGIC = b"PAR1"
 ENCRYPTED_MAGIC = b"PARE"
@@ -296,6 +300,18 @@ class MalformedThrift(ValueError):
     """Bytes that are not the structure they should be."""
 
 
+@contextmanager
+def _without_collection() -> Iterator[None]:
+    """No search for garbage meanwhile: among thousands of new objects it takes half of the time."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
 class StructReader:
     """Decodes structures at any place of some bytes."""
 
@@ -316,8 +332,13 @@ class StructReader:
         stream = self._transport.cstringio_buf
         stream.seek(offset)
         value = kind()
+        spec = [kind, kind.thrift_spec]  # type: ignore[attr-defined]
         try:
-            self._protocol._fast_decode(value, self._protocol, [kind, kind.thrift_spec])  # type: ignore[attr-defined]
+            if self._size < _LARGE:
+                self._protocol._fast_decode(value, self._protocol, spec)
+            else:
+                with _without_collection():
+                    self._protocol._fast_decode(value, self._protocol, spec)
         except (
             EOFError,
             TypeError,
