@@ -36,7 +36,12 @@ COLUMN_INDEX: Fields = {
     "definition_level_histograms": (7, LIST, I64),
     "nan_counts": (8, LIST, I64),
 }
-SCHEMA_ELEMENT: Fields = {"converted_type": (6, I32), "scale": (7, I32), "precision": (8, I32)}
+SCHEMA_ELEMENT: Fields = {
+    "type_length": (2, I32),
+    "converted_type": (6, I32),
+    "scale": (7, I32),
+    "precision": (8, I32),
+}
 SORTING_COLUMN: Fields = {"column_idx": (1, I32), "descending": (2, TRUE), "nulls_first": (3, TRUE)}
 # Field numbers: of FileMetaData, RowGroup, ColumnChunk (each index with its length), ColumnMetaData
 SCHEMA, ROW_GROUPS, CREATED_BY, COLUMN_ORDERS = 2, 4, 6, 7

@@ -44,6 +44,7 @@ ALLOWED: dict[str, set[str]] = {
     "projection": {"arrays", "errors", "formats", "nested", "schema", "selection"},
     "probe": {
         "condition",
+        "errors",
         "files",
         "formats",
         "layout",
@@ -82,6 +83,7 @@ ALLOWED: dict[str, set[str]] = {
         "values",
     },
     "execute": {
+        "arrays",
         "condition",
         "files",
         "layout",

@@ -13,9 +13,10 @@ import numpy as np
 import pyarrow as pa
 
 from fretsaw import threads
+from fretsaw.arrays import take_rows
 from fretsaw.condition import checks_of
 from fretsaw.files import OpenFile
-from fretsaw.layout import Block, PageIndex
+from fretsaw.layout import Block, Int64s, PageIndex
 from fretsaw.plan import BlockRows, Window, divide, ramp
 from fretsaw.projection import Projection
 from fretsaw.schema import SchemaNode
@@ -27,6 +28,8 @@ GROUP_BYTES = 1 << 20
 """Leaves are decoded together, as one small file, up to this size."""
 MOST_AHEAD = 16
 """No more pieces than this are begun ahead, however small they are."""
+MOST_TURNS = 64
+"""Two arrays that take turns more often than this are copied into one, not sliced."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -155,7 +158,8 @@ class Execution:
             if work.search is None:
                 pages = work.file.pages_of(work.selected, leaves, self._piece_bytes)
                 width = sum(index.width for index in pages)
-                for piece in divide(rows, pages, self._piece_bytes):
+                proven = divide(rows, pages, self._piece_bytes)
+                for piece in proven if self._window.tail is None else proven[::-1]:
                     yield _Candidates(work, piece, pages, width, None)
                 continue
             # Where few rows may be enough, pages are worth knowing even of whole blocks.
@@ -173,7 +177,7 @@ class Execution:
             else:
                 most, backward = self._piece_bytes / width, self._window.tail is not None
                 pieces = ramp(rows, searched, self._reach, most, backward)
-                self._reach = min(self._reach * 2 ** len(pieces), max(self._reach, most))
+                self._reach = min(self._reach * 2 ** min(len(pieces), 60), max(self._reach, most))
             for piece in pieces:
                 finding = threads.start(find, work.file, work.block, work.search, piece)
                 yield _Candidates(work, piece, None, width, finding)
@@ -235,6 +239,8 @@ def _interleaved(
     order = np.argsort(starts)
     owners, counts = owners[order], counts[order]
     first_of_turn = np.flatnonzero(np.diff(owners, prepend=-1))
+    if len(first_of_turn) > MOST_TURNS:
+        return _merged(np.repeat(owners, counts), arrays)
     lengths = np.add.reduceat(counts, first_of_turn)
     taken = [0] * len(arrays)
     chunks = []
@@ -242,3 +248,14 @@ def _interleaved(
         chunks += arrays[owner].slice(taken[owner], length).chunks
         taken[owner] += length
     return pa.chunked_array(chunks, arrays[0].type)
+
+
+def _merged(owners: Int64s, arrays: Sequence[pa.ChunkedArray]) -> pa.ChunkedArray:
+    """Arrays as one, in which each row comes from the array that owns it."""
+    places = np.empty(len(owners), np.int64)
+    before = 0
+    for owner, array in enumerate(arrays):
+        places[owners == owner] = np.arange(before, before + len(array))
+        before += len(array)
+    chunks = [chunk for array in arrays for chunk in array.chunks]
+    return take_rows(pa.chunked_array(chunks, arrays[0].type), places)

@@ -61,7 +61,7 @@ def edges(value: Any, leaf: SchemaNode) -> Pair:
                 raise UnfitLiteral(f"it compares with {takes}")
             try:
                 pair = convert(value, arrow_type)
-            except (ValueError, OverflowError) as error:  # pandas' NaT, a lone surrogate
+            except (ValueError, ArithmeticError) as error:  # NaT, sNaN, a lone surrogate
                 raise UnfitLiteral(f"{error}; it compares with {takes}") from None
             if pair is None:
                 raise UnfitLiteral(f"it compares with {takes}")
@@ -261,6 +261,8 @@ def _numpy_nanoseconds(value: np.datetime64 | np.timedelta64) -> Fraction:
     if np.isnat(value) or (unit in ("Y", "M") and isinstance(value, np.timedelta64)):
         raise UnfitLiteral("NaT and months have no place in time")
     if unit in ("Y", "M"):
+        if abs(int(value.astype(np.int64))) * step > 10**9:
+            raise UnfitLiteral("a date so far away has no place in time")
         value, unit, step = value.astype("datetime64[D]"), "D", 1
     if unit not in _NANOSECONDS:
         raise UnfitLiteral("a time without a unit has no place in time")

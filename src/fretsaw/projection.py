@@ -202,8 +202,7 @@ def project(
                         raise error
                     raise lacks_column(file, field.name, target.source) from None
                 columns.append(pa.scalar(None, field.type))
-    if file != target.source:
-        _require_same_types(columns, file, target)
+    _require_same_types(columns, file, target)
     leaves = [leaf for c in columns if isinstance(c, SchemaNode) for leaf in c.leaves()]
     schema = _with_extras(schema, file, row_index, file_path)
     return Projection(

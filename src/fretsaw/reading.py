@@ -103,8 +103,8 @@ class Reading:
         _ = self.schema
         if self._query.predicate is not None:
             if self._missing_is_null:
-                for _ in self._where_found(self._checked):
-                    pass
+                for file, _ in self._where_found(self._checked):
+                    self._condition(file)
             self._condition(self._first)
 
     def count(self) -> int:
@@ -212,10 +212,14 @@ class Reading:
         if self._query.predicate is not None:
             checked = [check.leaf for check in checks_of(self._condition(file))]
             leaves = list({leaf.leaf_index: leaf for leaf in (*leaves, *checked)}.values())
-        by_statistics = sum(p.dropped for p in pruning.pruned if p.level == "block")
-        not_kept = len(share.selected.kept) - len(surveyed) - by_statistics
-        rest = "column index" if pruning.pruned else "folders"
-        dropped |= {s: n for s, n in (("statistics", by_statistics), (rest, not_kept)) if n}
+        not_kept = len(share.selected.kept) - len(surveyed)
+        for pruned in pruning.pruned:
+            if pruned.level == "block" and pruned.dropped:
+                dropped[pruned.source] = dropped.get(pruned.source, 0) + pruned.dropped
+                not_kept -= pruned.dropped
+        if not_kept:
+            by_pages = any(pruned.level == "page" for pruned in pruning.pruned)
+            dropped["column index" if by_pages else "predicate"] = not_kept
         return FilePlan(
             blocks=[
                 block_plan(
@@ -276,6 +280,9 @@ class Reading:
             target_of(file.reader, file.name, found, listing.partitions, listing.several)
             for file, found in self._where_found(columns)
         ]
+        if not targets:  # none may match
+            first = self._first
+            return target_of(first.reader, first.name, columns, listing.partitions, listing.several)
         return union(targets, columns)
 
     def _where_found(

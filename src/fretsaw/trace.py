@@ -33,7 +33,10 @@ class Fallback(NamedTuple):
 
 
 class Pruned(NamedTuple):
-    """What one source of proofs left of the blocks or pages of a file."""
+    """What one source of proofs left of the files or blocks, or for one check of the pages.
+
+    Pages that one check drops may be read all the same, for another one or for the result.
+    """
 
     path: str
     level: Literal["file", "block", "page"]

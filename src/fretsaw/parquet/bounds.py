@@ -82,7 +82,8 @@ def order_of(element: Any, leaf: SchemaNode) -> Order | None:
     # As stored, integers are signed, and bytes are just bytes.
     if kind is None or (leaf.as_stored and (kind in ("uint", "decimal") or name == "FLOAT16")):
         return None
-    return Order(kind, _WIDTHS.get(physical, element.type_length))
+    fixed = element.type_length if physical == "FIXED_LEN_BYTE_ARRAY" else None
+    return Order(kind, _WIDTHS.get(physical, fixed))
 
 
 def _same_unit(logical: str, leaf: SchemaNode) -> bool:

@@ -6,6 +6,7 @@ it only if the dictionary has. Other encodings are left to Arrow.
 
 from collections.abc import Sequence
 from typing import Any
+from zlib import crc32
 
 import numpy as np
 import pyarrow as pa
@@ -30,16 +31,21 @@ def needles(keys: Sequence[bytes], physical_type: str) -> list[bytes] | None:
 
 
 def rows_of_pages(
-    chunk: Chunk, pages: PageIndex, rows: RowSelection, wanted: Sequence[bytes]
+    chunk: Chunk, pages: PageIndex, rows: RowSelection, wanted: Sequence[bytes], verify: bool
 ) -> Steps[RowSelection]:
-    """The rows without those of pages that hold none of the needles."""
+    """The rows without those of pages that hold none of the needles.
+
+    A page with a wrong checksum is kept, if that is to be verified: Arrow will tell.
+    """
     keep = pages.overlapping(rows.starts, rows.ends).nonzero()[0]
     found, buffers, first_of_run = yield from fetch_pages(chunk, pages, keep)
     in_dictionary = True
     if any(page.uses_dictionary for page in found):
         (stored,) = yield Request([(chunk.start, int(pages.offsets[0]) - chunk.start)], "data")
         entries = list(walk(stored))  # none at all is for Arrow to complain about
-        in_dictionary = not entries or any(_holds(p, stored, chunk, wanted) for p in entries)
+        in_dictionary = not entries or any(
+            _holds(p, stored.slice(p.offset, p.size), chunk, wanted, verify) for p in entries
+        )
     holding: Booleans = np.zeros(len(pages.sizes), np.bool_)
     runs = np.searchsorted(first_of_run, np.arange(len(found)), "right") - 1
     for place, page, run in zip(keep.tolist(), found, runs.tolist(), strict=True):
@@ -47,13 +53,19 @@ def rows_of_pages(
             holding[place] = in_dictionary
         else:
             start = page.offset - found[first_of_run[run]].offset
-            holding[place] = _holds(page, buffers[run].slice(start, page.size), chunk, wanted)
+            body = buffers[run].slice(start, page.size)
+            holding[place] = _holds(page, body, chunk, wanted, verify)
     return rows & RowSelection.from_pages(holding, pages.boundaries)
 
 
-def _holds(page: Page, buffer: pa.Buffer, chunk: Chunk, wanted: Sequence[bytes]) -> bool:
+def _holds(
+    page: Page, buffer: pa.Buffer, chunk: Chunk, wanted: Sequence[bytes], verify: bool
+) -> bool:
     """Whether a page may hold one of the needles."""
     header: Any = page.header
+    stored = buffer.slice(page.size - header.compressed_page_size)
+    if verify and header.crc is not None and crc32(stored) != header.crc & 0xFFFF_FFFF:
+        return True
     details = header.data_page_header or header.data_page_header_v2
     if details is not None and details.encoding != _PLAIN:
         return True
@@ -63,8 +75,9 @@ def _holds(page: Page, buffer: pa.Buffer, chunk: Chunk, wanted: Sequence[bytes])
             details.repetition_levels_byte_length or 0
         )
         codec = 0 if details.is_compressed is False else codec
-    body = buffer.slice(page.size - header.compressed_page_size + levels)
-    unpacked = decompress(codec, body, (header.uncompressed_page_size or 0) - levels)
+    unpacked = decompress(
+        codec, stored.slice(levels), (header.uncompressed_page_size or 0) - levels
+    )
     if unpacked is None:
         return True
     memory, size = unpacked

@@ -39,6 +39,8 @@ def offset_index(data: bytes, whole: PageIndex) -> PageIndex:
     start, end = whole.offsets[0], whole.offsets[0] + whole.sizes[0]
     if boundaries[0] != 0 or (boundaries[1:] < boundaries[:-1]).any():
         raise InvalidIndex("its first rows do not run from 0 up to the row group's last row")
+    if (offsets > end).any():
+        raise InvalidIndex("a page begins behind the column chunk")
     ends = offsets + sizes
     if offsets[0] < start or ends[-1] > end or sizes.min() <= 0 or (ends[:-1] > offsets[1:]).any():
         raise InvalidIndex("its pages do not lie one after the other inside the column chunk")

@@ -247,6 +247,7 @@ PageHeader = _struct(
     type=(1, _INT),
     uncompressed_page_size=(2, _INT),
     compressed_page_size=(3, _INT),
+    crc=(4, _INT),
     data_page_header=(5, DataPageHeader),
     dictionary_page_header=(7, DictionaryPageHeader),
     data_page_header_v2=(8, DataPageHeaderV2),

@@ -174,7 +174,8 @@ class ParquetReader:
         if wanted is None:
             return rows
         with self._translated(_at(leaf, block.ordinal)):
-            return (yield from rows_of_pages(self._chunk(block, leaf), pages, rows, wanted))
+            chunk, verify = self._chunk(block, leaf), self._options.verify
+            return (yield from rows_of_pages(chunk, pages, rows, wanted, verify))
 
     def cut(
         self,
