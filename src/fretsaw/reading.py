@@ -13,13 +13,13 @@ from typing import TypeVar
 
 import pyarrow as pa
 
-from fretsaw.condition import Condition, checks_of
+from fretsaw.condition import Condition
 from fretsaw.errors import ColumnNotFoundError
 from fretsaw.execute import BlockWork, Execution
 from fretsaw.files import OpenFile, open_in_order
 from fretsaw.formats import ReadOptions
 from fretsaw.matching import whether_true
-from fretsaw.plan import Amount, FilePlan, FileRows, Plan, Query, Window, block_plan, file_rows
+from fretsaw.plan import FileRows, Query, Window, file_rows
 from fretsaw.predicate import columns_of
 from fretsaw.projection import (
     NO_COLUMNS,
@@ -34,11 +34,9 @@ from fretsaw.projection import (
 )
 from fretsaw.resolve import Found, resolve
 from fretsaw.schema import Path, SchemaNode, spelled
-from fretsaw.selection import RowSelection
 from fretsaw.sources import Entry, Listing, nothing_in
-from fretsaw.storage import source_name
 from fretsaw.survey import Surveyed, survey
-from fretsaw.trace import Pruned, record_pruned, trace
+from fretsaw.trace import Pruned, record_pruned
 
 COUNT_PIECE = 64 << 20
 """Bytes of checked columns that are decoded in one go to count."""
@@ -67,9 +65,9 @@ class Reading:
         missing_is_null: bool,
         opened: OpenFile | None = None,
     ) -> None:
-        self._listing = listing
+        self.listing = listing
         self._options = options
-        self._query = query
+        self.query = query
         self._missing_is_null = missing_is_null
         self._opened = opened
         self._numbers_rows = query.rows is not None or query.row_index is not None
@@ -87,12 +85,12 @@ class Reading:
     @cached_property
     def schema(self) -> pa.Schema:
         """The Arrow schema of the result."""
-        return self._projection(self._first).schema
+        return self.projection(self._first).schema
 
     def tables(self, piece_bytes: int) -> Iterator[pa.Table]:
         """The result, in pieces of about so many bytes."""
         self.check()
-        return self._run(self._projection, piece_bytes)
+        return self._run(self.projection, piece_bytes)
 
     def table(self, piece_bytes: int) -> pa.Table:
         """All of the result."""
@@ -101,18 +99,18 @@ class Reading:
     def check(self) -> None:
         """Check what was asked for against the file that settles it; no data is read."""
         _ = self.schema
-        if self._query.predicate is not None:
+        if self.query.predicate is not None:
             if self._missing_is_null:
                 for file, _ in self._where_found(self._checked):
-                    self._condition(file)
-            self._condition(self._first)
+                    self.condition(file)
+            self.condition(self._first)
 
     def count(self) -> int:
         """How many rows the result has."""
         self.check()
-        if self._query.predicate is not None:
+        if self.query.predicate is not None:
             return sum(table.num_rows for table in self._run(lambda _: NO_COLUMNS, COUNT_PIECE))
-        if self._query.selects_all and not self._query.window:
+        if self.query.selects_all and not self.query.window:
             self._likely_files = sys.maxsize
             return sum(file.num_rows for file in self._files())
         return sum(share.selected.selected_count for share in self.shares())
@@ -120,7 +118,7 @@ class Reading:
     def _run(
         self, projection_of: Callable[[OpenFile], Projection], piece_bytes: int
     ) -> Iterator[pa.Table]:
-        query = self._query
+        query = self.query
         # Without a predicate the window is in the shares already.
         window = Window() if query.predicate is None else query.window
         tables = Execution(self._work(projection_of), window, piece_bytes).tables()
@@ -132,30 +130,30 @@ class Reading:
         """The blocks to read, in order; from the end on for a tail under a predicate."""
         for share in self.shares():
             projection: Projection | None = None
-            for surveyed in self._surveyed(share, projection_of):
+            for surveyed in self.surveyed(share, projection_of):
                 projection = projection or projection_of(share.file)
                 selected = surveyed.selected
                 first_row = share.first_row + selected.block.first_row
                 yield BlockWork(share.file, selected, surveyed.search, projection, first_row)
 
-    def _surveyed(
+    def surveyed(
         self, share: FileShare, projection_of: Callable[[OpenFile], Projection]
     ) -> Iterator[Surveyed]:
         """The blocks of a file in which something may match."""
-        window, kept = self._query.window, share.selected.kept
-        if self._query.predicate is None:
+        window, kept = self.query.window, share.selected.kept
+        if self.query.predicate is None:
             return iter([Surveyed(selected, None) for selected in kept])
         ordered = kept if window.tail is None else kept[::-1]
         few = window.rows_needed is not None
-        condition = self._condition(share.file)
+        condition = self.condition(share.file)
         return survey(share.file, condition, ordered, lambda: projection_of(share.file).leaves, few)
 
-    def _condition(self, file: OpenFile) -> Condition:
+    def condition(self, file: OpenFile) -> Condition:
         """The predicate for one file; files with the same schema and folders share it."""
-        assert self._query.predicate is not None
+        assert self.query.predicate is not None
         constants = {}
-        if any(spelled(path) in self._listing.partitions.names for path in self._checked):
-            constants = self._listing.constants(file.entry)
+        if any(spelled(path) in self.listing.partitions.names for path in self._checked):
+            constants = self.listing.constants(file.entry)
         key = (file.reader.fields, *(value.as_py() for value in constants.values()))
         if key in self._conditions:
             return self._conditions[key]
@@ -172,88 +170,18 @@ class Reading:
                     raise
                 raise lacks_column(file.name, spelled(path), self._first.name) from None
 
-        self._conditions[key] = resolve(self._query.predicate, find, file.name)
+        self._conditions[key] = resolve(self.query.predicate, find, file.name)
         return self._conditions[key]
 
     @cached_property
     def _checked(self) -> Sequence[Path]:
         """The columns that the predicate tests."""
-        return [] if self._query.predicate is None else list(columns_of(self._query.predicate))
-
-    def plan(self, piece_bytes: int) -> Plan:
-        """What would be read, and what is left out by what."""
-        with trace() as pruning:
-            self.check()
-            files = [self._file_plan(share, piece_bytes) for share in self.shares()]
-        dropped: dict[str, int] = {}
-        for file in files:
-            for source, count in file.dropped.items():
-                dropped[source] = dropped.get(source, 0) + count
-        blocks = tuple(block for file in files for block in file.blocks)
-        return Plan(
-            files=tuple(source_name(entry.origin) for entry in self._listing.entries),
-            files_opened=len(files),
-            columns=tuple(self.schema.names),
-            blocks=blocks,
-            dropped=dropped,
-            rows=Amount(sum(f.rows for f in files), sum(block.rows.kept for block in blocks)),
-            bytes=Amount(sum(f.bytes for f in files), sum(block.bytes.kept for block in blocks)),
-            window=str(self._query.window),
-            predicate="" if self._query.predicate is None else repr(self._query.predicate),
-            proven=sum(file.proven for file in files),
-            pruned=tuple(pruning.pruned),
-        )
-
-    def _file_plan(self, share: FileShare, piece_bytes: int) -> FilePlan:
-        file, dropped = share.file, dict(share.selected.dropped)
-        leaves = list(self._projection(file).leaves)
-        with trace() as pruning:
-            surveyed = list(self._surveyed(share, self._projection))
-        if self._query.predicate is not None:
-            checked = [check.leaf for check in checks_of(self._condition(file))]
-            leaves = list({leaf.leaf_index: leaf for leaf in (*leaves, *checked)}.values())
-        not_kept = len(share.selected.kept) - len(surveyed)
-        for pruned in pruning.pruned:
-            if pruned.level == "block" and pruned.dropped:
-                dropped[pruned.source] = dropped.get(pruned.source, 0) + pruned.dropped
-                not_kept -= pruned.dropped
-        if not_kept:
-            by_pages = any(pruned.level == "page" for pruned in pruning.pruned)
-            dropped["column index" if by_pages else "predicate"] = not_kept
-        return FilePlan(
-            blocks=[
-                block_plan(
-                    file.name, part.selected, file.pages_of(part.selected, leaves, piece_bytes)
-                )
-                for part in surveyed
-            ],
-            dropped=dropped,
-            rows=file.num_rows,
-            bytes=sum(
-                int(chunk.sizes.sum())
-                for block in file.reader.blocks
-                for chunk in file.chunks(block, leaves)
-            ),
-            proven=sum(part.proven_count for part in surveyed),
-        )
-
-    def prune(self) -> RowSelection:
-        """The rows of the one file that its indexes cannot rule out."""
-        self.check()
-        (share,) = self.shares()
-        kept = {
-            part.selected.block.ordinal: part.selected.rows
-            for part in self._surveyed(share, lambda _: NO_COLUMNS)
-        }
-        blocks = share.file.reader.blocks
-        return RowSelection().concat(
-            *(kept.get(b.ordinal, RowSelection.none(b.num_rows)) for b in blocks)
-        )
+        return [] if self.query.predicate is None else list(columns_of(self.query.predicate))
 
     # Columns ------------------------------------------------------------------------------------
 
-    def _projection(self, file: OpenFile) -> Projection:
-        constants = self._listing.constants(file.entry)
+    def projection(self, file: OpenFile) -> Projection:
+        constants = self.listing.constants(file.entry)
         same = self._projections.get(file.reader.fields)
         if same is not None:
             return same.of_file(file.name, constants)
@@ -263,15 +191,15 @@ class Reading:
             self._target,
             constants,
             self._missing_is_null,
-            self._query.row_index,
-            self._query.file_path,
+            self.query.row_index,
+            self.query.file_path,
         )
         self._projections[file.reader.fields] = projection
         return projection
 
     @cached_property
     def _target(self) -> Target:
-        listing, columns = self._listing, self._query.columns
+        listing, columns = self.listing, self.query.columns
         if not self._missing_is_null:
             first = self._first
             return target_of(first.reader, first.name, columns, listing.partitions, listing.several)
@@ -298,7 +226,7 @@ class Reading:
             found = []
             for column in missing:
                 try:
-                    target_of(file.reader, file.name, [column], self._listing.partitions, True)
+                    target_of(file.reader, file.name, [column], self.listing.partitions, True)
                     found.append(column)
                 except ColumnNotFoundError as not_here:
                     error = error or not_here
@@ -314,7 +242,7 @@ class Reading:
     def _files(self, backward: bool = False) -> Iterator[OpenFile]:
         """The files, opened in order as they are asked for."""
         entries, first = self._entries, self._opened
-        found = {None, *(entry.found_in for entry in self._listing.entries)}
+        found = {None, *(entry.found_in for entry in self.listing.entries)}
         found -= {entry.found_in for entry in entries}
         if first is not None:
             found.add(first.entry.found_in)
@@ -335,7 +263,7 @@ class Reading:
     @cached_property
     def _entries(self) -> Sequence[Entry]:
         """The files that the values of their folders do not rule out."""
-        listing, predicate = self._listing, self._query.predicate
+        listing, predicate = self.listing, self.query.predicate
         if predicate is None or not listing.partitions.names or self._numbers_rows:
             return listing.entries
         nodes = {
@@ -369,20 +297,20 @@ class Reading:
         if self._opened is None:
             opened = next(self._files(), None)
             if opened is None:  # none may match: the first says what the columns would be
-                return next(open_in_order(self._listing.entries, self._options, lambda: 0))
+                return next(open_in_order(self.listing.entries, self._options, lambda: 0))
             self._opened = opened
         return self._opened
 
     @property
     def knows_places(self) -> bool:
         """Whether the first row of each share is its place in the whole scan."""
-        if self._listing.is_split:
-            return self._listing.entries[0].first_row is not None
-        return self._numbers_rows or len(self._entries) == len(self._listing.entries)
+        if self.listing.is_split:
+            return self.listing.entries[0].first_row is not None
+        return self._numbers_rows or len(self._entries) == len(self.listing.entries)
 
     def shares(self) -> Iterator[FileShare]:
         """What is read of each file, in order; files behind a window are not opened."""
-        query, window = self._query, self._query.window
+        query, window = self.query, self.query.window
         if query.predicate is not None:
             yield from self._shares_to_search()
             return
@@ -399,7 +327,7 @@ class Reading:
 
     def _shares_to_search(self) -> Iterator[FileShare]:
         """All files, from the end on for a tail: nobody knows yet which rows match."""
-        query = self._query
+        query = self.query
         placed = self._placed() if query.window.tail is None else self._backward()
         for file, start in placed:
             selected, _ = file_rows(file.reader.blocks, start, query, Window())
@@ -409,9 +337,9 @@ class Reading:
     def _placed(self) -> Iterator[tuple[OpenFile, int]]:
         """The files that hold rows, and where each begins."""
         files = self._files()
-        if self._query.rows is not None:
+        if self.query.rows is not None:
             files = _drained(self._needed_files(files))
-        elif self._query.window.rows_needed is None:
+        elif self.query.window.rows_needed is None:
             self._likely_files = sys.maxsize
         end = 0
         for file in files:
@@ -422,7 +350,7 @@ class Reading:
 
     def _needed_files(self, files: Iterator[OpenFile]) -> list[OpenFile]:
         """The files up to the last row of `select_rows`, which must be in one of them."""
-        needed, found, end = self._query.rows_needed, [], 0
+        needed, found, end = self.query.rows_needed, [], 0
         for file in files:
             file.source.rest()
             found.append(file)
@@ -430,13 +358,13 @@ class Reading:
             self._expect(needed - end, file)
             if end >= needed:
                 break
-        if not self._listing.is_split:  # a split has some of the rows only
-            self._query.require_rows(end)
+        if not self.listing.is_split:  # a split has some of the rows only
+            self.query.require_rows(end)
         return found
 
     def _tail_shares(self) -> Iterator[FileShare]:
         """The files from the end back to where the tail begins, in order."""
-        query, window = self._query, self._query.window
+        query, window = self.query, self.query.window
         shares: list[FileShare] = []
         for file, before in self._backward():
             file.source.rest()
@@ -450,7 +378,7 @@ class Reading:
 
     def _backward(self) -> Iterator[tuple[OpenFile, int]]:
         """The files from the end on, and where each begins, if anybody wants to know."""
-        if self._query.rows is None and self._query.row_index is None:
+        if self.query.rows is None and self.query.row_index is None:
             return zip(self._files(backward=True), itertools.repeat(0))
         return self._placed_backward()
 
@@ -462,8 +390,8 @@ class Reading:
             files.append(file)
             self._expect(None, file)
         *starts, total = itertools.accumulate((file.num_rows for file in files), initial=0)
-        if not self._listing.is_split:
-            self._query.require_rows(total)
+        if not self.listing.is_split:
+            self.query.require_rows(total)
         return zip(reversed(files), reversed(starts), strict=True)
 
 

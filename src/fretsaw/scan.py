@@ -122,7 +122,9 @@ class DataFile:
 
     def prune(self, predicate: Predicate | str) -> RowSelection:
         """The rows that the file's own indexes cannot rule out; no data page is read."""
-        return self.scan().filter(predicate)._reading().prune()
+        from fretsaw.planning import rows_left
+
+        return rows_left(self.scan().filter(predicate)._reading())
 
     def close(self) -> None:
         """Let go of the file."""
@@ -290,7 +292,9 @@ class Scan:
 
     def plan(self) -> Plan:
         """What would be read, and what is left out by what."""
-        return self._reading().plan(WHOLE_PIECE)
+        from fretsaw.planning import plan_of
+
+        return plan_of(self._reading(), WHOLE_PIECE)
 
     def explain(self, run: bool = False) -> str:
         """The plan as text; with `run`, the scan is run and what happened stands beside it."""
