@@ -9,6 +9,7 @@ numbers. Only for files with a footer that is in the clear and correct; rows of 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from decimal import Decimal
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -46,7 +47,9 @@ def structure(name: str, **fields: tuple[int, Any]) -> type:
     spec: list[Any] = [None] * (1 + max(number for number, _ in fields.values()))
     for label, (number, kind) in fields.items():
         spec[number] = (number, argument(kind)[0], label, argument(kind)[1], None)
-    return type(name, (), {**dict.fromkeys(fields), "thrift_spec": tuple(spec)})
+    # Old versions of thrift hand the fields to the constructor.
+    bases = (SimpleNamespace,)
+    return type(name, bases, {**dict.fromkeys(fields), "thrift_spec": tuple(spec)})
 
 
 ColumnMetaData = structure(
