@@ -268,10 +268,9 @@ def _among_strings(values: ValueSet, array: pa.Array) -> Booleans:
     import pyarrow.compute as pc
 
     # Bytes compare as strings do, and a cut need not be text. There are no kernels for views.
-    large = pa.types.is_large_string(array.type) or pa.types.is_large_binary(array.type)
     plain = pa.types.is_string(array.type) or pa.types.is_binary(array.type)
     kind = pa.binary() if plain else pa.large_binary()
-    stored = array.cast(kind) if plain or large else array.cast(pa.large_binary())
+    stored = array.cast(kind)
     points = values.points()
     if points is not None and len(points) == 1:
         found = np.asarray(pc.equal(stored, pa.scalar(points[0], kind)).fill_null(False))

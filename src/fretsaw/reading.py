@@ -181,6 +181,7 @@ class Reading:
     # Columns ------------------------------------------------------------------------------------
 
     def projection(self, file: OpenFile) -> Projection:
+        """How one file fills the columns; files with the same schema share it."""
         constants = self.listing.constants(file.entry)
         same = self._projections.get(file.reader.fields)
         if same is not None:
@@ -200,18 +201,16 @@ class Reading:
     @cached_property
     def _target(self) -> Target:
         listing, columns = self.listing, self.query.columns
-        if not self._missing_is_null:
-            first = self._first
-            return target_of(first.reader, first.name, columns, listing.partitions, listing.several)
-        # Any file may be the first to have a column.
-        targets = [
-            target_of(file.reader, file.name, found, listing.partitions, listing.several)
-            for file, found in self._where_found(columns)
-        ]
-        if not targets:  # none may match
-            first = self._first
-            return target_of(first.reader, first.name, columns, listing.partitions, listing.several)
-        return union(targets, columns)
+        if self._missing_is_null:
+            # Any file may be the first to have a column.
+            targets = [
+                target_of(file.reader, file.name, found, listing.partitions, listing.several)
+                for file, found in self._where_found(columns)
+            ]
+            if targets:
+                return union(targets, columns)
+        first = self._first
+        return target_of(first.reader, first.name, columns, listing.partitions, listing.several)
 
     def _where_found(
         self, columns: Sequence[Path] | None

@@ -71,10 +71,11 @@ def _holds(
         return True
     levels, codec = 0, chunk.codec
     if header.data_page_header_v2:
-        levels = (details.definition_levels_byte_length or 0) + (
-            details.repetition_levels_byte_length or 0
-        )
+        lengths = (details.definition_levels_byte_length, details.repetition_levels_byte_length)
+        levels = sum(max(0, length or 0) for length in lengths)
         codec = 0 if details.is_compressed is False else codec
+    if levels > stored.size:
+        return True
     unpacked = decompress(
         codec, stored.slice(levels), (header.uncompressed_page_size or 0) - levels
     )

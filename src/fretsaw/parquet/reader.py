@@ -308,7 +308,7 @@ class ParquetReader:
             ) from None
         except _ARROW_ERRORS as error:
             raise FileFormatError(
-                f"{self._name}: {what} cannot be read: {str(error).rstrip('.')}; "
+                f"{self._name}: {what} cannot be read: {' '.join(str(error).split()).rstrip('.')}; "
                 f"the file is corrupt or uses what pyarrow {pa.__version__} does not support"
             ) from error
 
