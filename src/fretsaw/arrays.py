@@ -4,25 +4,30 @@ import numpy as np
 import pyarrow as pa
 
 from fretsaw.layout import Int64s
+from fretsaw.selection import RowSelection, bits_of
 
 _DENSE = 8  # one wanted row in this many: from there a mask is cheaper, and a slice wastes little
 
 
-def pick(column: pa.ChunkedArray, starts: Int64s, ends: Int64s) -> pa.ChunkedArray:
+def pick(
+    column: pa.ChunkedArray, starts: Int64s, ends: Int64s, shared: RowSelection | None = None
+) -> pa.ChunkedArray:
     """The rows of the sorted, disjoint runs from `starts` to `ends`.
 
-    A few rows out of many are copied, so that they do not keep the many alive.
+    A few rows out of many are copied, so that they do not keep the many alive. `shared` are the
+    same runs, if they are picked from other columns too.
     """
     wanted = int((ends - starts).sum())
+    if wanted == len(column):
+        return column
     if len(starts) == 1:
         run = column.slice(int(starts[0]), wanted)
         few = wanted * _DENSE < len(column)
         return pa.chunked_array([pa.concat_arrays(run.chunks)], column.type) if few else run
     if wanted * _DENSE > len(column) and not _has_views(column.type):
-        steps = np.zeros(len(column) + 1, dtype=np.int8)
-        steps[starts] += 1
-        steps[ends] -= 1
-        return column.filter(pa.array(np.cumsum(steps[:-1], dtype=np.int8).view(np.bool_)))
+        bits = bits_of(starts, ends, len(column)) if shared is None else shared.bits()
+        mask = pa.BooleanArray.from_buffers(pa.bool_(), len(column), [None, pa.py_buffer(bits)])
+        return column.filter(mask)
     lengths = ends - starts
     before = np.cumsum(lengths) - lengths
     return take_rows(column, np.arange(wanted) + np.repeat(starts - before, lengths))

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pyarrow as pa
 
-from fretsaw import threads
+from fretsaw import scratch, threads
 from fretsaw.arrays import take_rows
 from fretsaw.condition import checks_of
 from fretsaw.files import OpenFile
@@ -103,6 +103,7 @@ class Execution:
             finding = [c.finding for c in self._candidates if c.finding is not None]
             decoding = [task for piece in self._pieces for task in piece.tasks]
             threads.abandon([*finding, *decoding])
+            scratch.release()
 
     def _advance(self) -> None:
         """Begin as much as memory allows, and wait only where nothing is under way yet."""

@@ -17,6 +17,7 @@ from fretsaw.formats import FileReader, ReadOptions
 from fretsaw.layout import Block, PageIndex
 from fretsaw.plan import BlockRows, fits_whole
 from fretsaw.schema import SchemaNode
+from fretsaw.scratch import Allocate
 from fretsaw.sources import Entry
 from fretsaw.trace import Why
 
@@ -43,9 +44,14 @@ class OpenFile:
         """Rows of all blocks together, whatever else the footer claims."""
         return sum(block.num_rows for block in self.reader.blocks)
 
-    def fetch(self, ranges: Sequence[storage.Range], why: Why) -> list[pa.Buffer]:
+    def fetch(
+        self,
+        ranges: Sequence[storage.Range],
+        why: Why,
+        allocate: Allocate = pa.allocate_buffer,
+    ) -> list[pa.Buffer]:
         """The bytes of these ranges."""
-        return storage.fetch(self.source, ranges, why)
+        return storage.fetch(self.source, ranges, why, allocate)
 
     def chunks(self, block: Block, leaves: Sequence[SchemaNode]) -> list[PageIndex]:
         """The chunks of these leaves as one page each: known from the footer."""

@@ -14,6 +14,7 @@ import pyarrow as pa
 from fretsaw.errors import FileFormatError
 from fretsaw.layout import Block, Bounds, PageIndex
 from fretsaw.schema import SchemaNode
+from fretsaw.scratch import Allocate
 from fretsaw.selection import RowSelection
 
 
@@ -127,8 +128,8 @@ class FileReader(Protocol):
         """
         ...
 
-    def decode(self, parts: Sequence[Any]) -> list[pa.ChunkedArray]:
-        """For each part, an array of exactly the selected rows."""
+    def decode(self, parts: Sequence[Any], allocate: Allocate) -> list[pa.ChunkedArray]:
+        """For each part, an array of exactly the selected rows, none of it in such memory."""
         ...
 
 

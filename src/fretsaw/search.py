@@ -10,7 +10,7 @@ from functools import partial
 
 import pyarrow as pa
 
-from fretsaw import formats
+from fretsaw import formats, scratch
 from fretsaw.arrays import expanded, pick
 from fretsaw.condition import Check, Condition, Every, Some, checks_of
 from fretsaw.errors import FileFormatError
@@ -75,12 +75,25 @@ def decode(
     encoded: bool = False,
 ) -> list[pa.ChunkedArray]:
     """Fetch, cut and decode some leaves of a block; strings may stay `encoded`."""
+    with scratch.lease() as allocate:
+        return _decode(file, block, leaves, pages, rows, encoded, allocate)
+
+
+def _decode(
+    file: OpenFile,
+    block: Block,
+    leaves: Sequence[SchemaNode],
+    pages: Sequence[PageIndex],
+    rows: RowSelection,
+    encoded: bool,
+    allocate: scratch.Allocate,
+) -> list[pa.ChunkedArray]:
     cuts = [
         file.reader.cut(block, leaf, index, rows, encoded)
         for leaf, index in zip(leaves, pages, strict=True)
     ]
-    parts = formats.run_together(cuts, file.fetch)
-    arrays = file.reader.decode(parts)
+    parts = formats.run_together(cuts, partial(file.fetch, allocate=allocate))
+    arrays = file.reader.decode(parts, allocate)
     if is_tracing():
         for part in parts:
             record_decode(part.count_pages(), part.rows)

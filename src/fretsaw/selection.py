@@ -57,6 +57,7 @@ class RowSelection:
     ends: Int64Array
     row_count: int
     selected_count: int
+    _bits: NDArray[np.uint8] | None
 
     def __init__(self, selectors: Iterable[RowSelector] = ()) -> None:
         """Lay selectors end to end."""
@@ -84,7 +85,7 @@ class RowSelection:
         ends.setflags(write=False)
         # Either sum may wrap around 2**64; their difference, taken modulo 2**64, is exact.
         selected_count = (int(ends.sum()) - int(starts.sum())) % 2**64
-        values = (starts, ends, row_count, selected_count)
+        values = (starts, ends, row_count, selected_count, None)
         for name, value in zip(self.__slots__, values, strict=True):
             object.__setattr__(self, name, value)
 
@@ -198,10 +199,16 @@ class RowSelection:
         >>> RowSelection.from_indices([1], 3).mask().tolist()
         [False, True, False]
         """
-        steps = np.zeros(self.row_count + 1, np.int8)
-        steps[self.starts] = 1
-        steps[self.ends] = -1
-        return np.cumsum(steps[:-1], dtype=np.int8).view(np.bool_)
+        return _mask_of(self.starts, self.ends, self.row_count)
+
+    def bits(self) -> NDArray[np.uint8]:
+        """A bit for each row, the lowest first; kept, for one who asks again."""
+        bits = self._bits
+        if bits is None:
+            bits = bits_of(self.starts, self.ends, self.row_count)
+            bits.setflags(write=False)
+            object.__setattr__(self, "_bits", bits)
+        return bits
 
     def indices(self) -> Int64Array:
         """The numbers of the selected rows, ascending.
@@ -224,6 +231,8 @@ class RowSelection:
         if other.row_count != self.selected_count:
             wanted, given = self.selected_count, other.row_count
             raise ValueError(f"{wanted} rows are selected, but the selection of them has {given}")
+        if not self.skipped_count:
+            return other
         # A run of `other` is all of what is selected here between two cuts.
         edges = self._edges_with(self._cuts_after(other.starts), self._cuts_after(other.ends))
         return self._of_runs(*_overlap(*edges), self.row_count)
@@ -235,6 +244,8 @@ class RowSelection:
         RowSelection(2 of 9 rows: 2:4)
         """
         self._check_fits(other)
+        if not (self.skipped_count and other.skipped_count):
+            return self if self.skipped_count else other
         edges = self._edges_with(other.starts, other.ends)
         return self._of_runs(*_overlap(*edges), self.row_count)
 
@@ -245,6 +256,8 @@ class RowSelection:
         RowSelection(6 of 9 rows: 0:6)
         """
         self._check_fits(other)
+        if not (self.selected_count and other.selected_count):
+            return self if self.selected_count else other
         edges = self._edges_with(other.starts, other.ends)
         return self._of_runs(*_merge(*edges), self.row_count)
 
@@ -482,6 +495,19 @@ def _holds_rows(edges: Int64Array) -> NDArray[np.bool_]:
         before, after = edges[falls[0]], edges[falls[0] + 1]
         raise ValueError(f"pages must be in row order, but row {after} follows row {before}")
     return edges[:-1] < edges[1:]
+
+
+def bits_of(starts: Int64Array, ends: Int64Array, row_count: int) -> NDArray[np.uint8]:
+    """A bit for each row, the lowest first: set in the disjoint runs from `starts` to `ends`."""
+    return np.packbits(_mask_of(starts, ends, row_count), bitorder="little")
+
+
+def _mask_of(starts: Int64Array, ends: Int64Array, row_count: int) -> NDArray[np.bool_]:
+    """A boolean for each row; a run may end where the next one starts."""
+    steps = np.zeros(row_count + 1, np.int8)
+    steps[starts] = 1
+    steps[ends] -= 1
+    return np.cumsum(steps[:-1], dtype=np.int8).view(np.bool_)
 
 
 def _merge(starts: NDArray[Any], ends: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:

@@ -16,6 +16,7 @@ from urllib.parse import unquote, urlsplit
 import pyarrow as pa
 
 from fretsaw.errors import FileFormatError, FretsawError, SourceNotFoundError
+from fretsaw.scratch import Allocate
 from fretsaw.trace import Why, record_read
 
 Range: TypeAlias = tuple[int, int]
@@ -39,8 +40,11 @@ class Source(Protocol):
     closed: bool
     """Whether somebody let go of it."""
 
-    def read(self, offset: int, length: int) -> pa.Buffer:
-        """Exactly these bytes; the caller has checked that they lie inside the file."""
+    def read(self, offset: int, length: int, allocate: Allocate) -> pa.Buffer:
+        """Exactly these bytes; the caller has checked that they lie inside the file.
+
+        Where they are copied, `allocate` gives the memory.
+        """
         ...
 
     def rest(self) -> None:
@@ -79,12 +83,12 @@ class LocalFile:
         if not stat.S_ISREG(mode):
             raise FileFormatError(f"{self.name}: is a pipe or device, not a file")
 
-    def read(self, offset: int, length: int) -> pa.Buffer:
+    def read(self, offset: int, length: int, allocate: Allocate) -> pa.Buffer:
         with self._lock:
             if not self._close.alive:
                 self._open()
         # Not through a memory map: a file that is truncated meanwhile would kill the process.
-        buffer = pa.allocate_buffer(length)
+        buffer = allocate(length)
         view = memoryview(buffer)
         done = 0
         while done < length:
@@ -114,7 +118,7 @@ class MemoryFile:
         self._buffer = pa.py_buffer(data)
         self.size = self._buffer.size
 
-    def read(self, offset: int, length: int) -> pa.Buffer:
+    def read(self, offset: int, length: int, allocate: Allocate) -> pa.Buffer:
         return self._buffer.slice(offset, length)
 
     def rest(self) -> None:
@@ -137,7 +141,7 @@ class FileObject:
         self.name = source_name(file)
         self.size = file.seek(0, io.SEEK_END)
 
-    def read(self, offset: int, length: int) -> pa.Buffer:
+    def read(self, offset: int, length: int, allocate: Allocate) -> pa.Buffer:
         with self._lock:
             self._file.seek(offset)
             data = self._file.read(length)
@@ -230,7 +234,9 @@ def coalesce(ranges: Sequence[Range], gap: int, largest: int = LARGEST_READ) -> 
     return reads
 
 
-def fetch(source: Source, ranges: Sequence[Range], why: Why) -> list[pa.Buffer]:
+def fetch(
+    source: Source, ranges: Sequence[Range], why: Why, allocate: Allocate = pa.allocate_buffer
+) -> list[pa.Buffer]:
     """The bytes of each range, in the order asked; every read goes into the active traces."""
     for offset, length in ranges:
         if offset < 0 or length < 0 or offset + length > source.size:
@@ -243,7 +249,7 @@ def fetch(source: Source, ranges: Sequence[Range], why: Why) -> list[pa.Buffer]:
     for read in coalesce(ranges, source.gap if why == "index" else 0):
         if read.length == 0:
             continue
-        data = source.read(read.offset, read.length)
+        data = source.read(read.offset, read.length, allocate)
         record_read(source.name, read.offset, read.length, why)
         for position in read.serves:
             offset, length = ranges[position]

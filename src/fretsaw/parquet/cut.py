@@ -4,7 +4,7 @@
 page uses it. The page bytes stay as they are.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,7 +17,7 @@ from fretsaw.parquet.pages import CorruptPage, Page, walk
 from fretsaw.schema import SchemaNode
 from fretsaw.selection import RowSelection
 
-_FEW = 8  # one wanted row in this many is few
+_FEW_ENTRIES = 4  # a dictionary of one entry for so many rows is small
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +30,8 @@ class Chunk:
     block: int
     num_values: int
     codec: int
+    unpacks: bool
+    """Whether its pages are decompressed before Arrow decodes them."""
     start: int
     end: int
 
@@ -46,7 +48,7 @@ class Segment:
     page_rows: int
     """Rows that the pages hold."""
     keeps_dictionary: bool = False
-    """Whether strings stay dictionary-encoded until the few that are wanted are picked."""
+    """Whether strings stay dictionary-encoded until those that are wanted are picked."""
 
     @property
     def is_exact(self) -> bool:
@@ -66,6 +68,8 @@ class ParquetPart:
     segments: list[Segment]
     starts: Int64s
     ends: Int64s
+    shared: RowSelection | None
+    """The same runs, if other leaves have them too."""
     pages: int | None
     fallback: str | None
     encoded: bool
@@ -84,29 +88,14 @@ class ParquetPart:
         if self.pages is not None:
             return self.pages
         (whole,) = self.segments
-        count, values = 0, 0
-        for page in walk(whole.buffers[0]):
-            count += page.is_data
-            values += page.num_values
-            if values >= whole.num_values:
-                break
-        return count
+        return sum(page.is_data for page in walk(whole.buffers[0], whole.num_values))
 
 
-def cut(
-    chunk: Chunk,
-    pages: PageIndex,
-    rows: RowSelection,
-    encoded: bool,
-    only_dictionary: Callable[[], bool],
-) -> Steps[ParquetPart]:
-    """The part of a chunk that holds the selected rows of its block.
-
-    `only_dictionary` tells whether all pages of the chunk surely refer to its dictionary.
-    """
+def cut(chunk: Chunk, pages: PageIndex, rows: RowSelection, encoded: bool) -> Steps[ParquetPart]:
+    """The part of a chunk that holds the selected rows of its block."""
     keep = pages.overlapping(rows.starts, rows.ends).nonzero()[0]
     if len(keep) == len(pages.sizes):
-        return (yield from _whole(chunk, pages, rows, encoded, only_dictionary))
+        return (yield from _whole(chunk, pages, rows, encoded))
     row_counts = pages.row_counts[keep]
     found, buffers, first_of_run = yield from fetch_pages(chunk, pages, keep)
     dictionary: list[pa.Buffer] = []
@@ -132,19 +121,20 @@ def cut(
             for buffer, num_values, num_rows in runs
         ]
     else:
-        few = encoded or rows.selected_count * _FEW < row_counts.sum()
-        # To make an Arrow dictionary of a large one costs more than it saves.
-        few &= sum(d.size for d in dictionary) <= _FEW * sum(buffer.size for buffer in buffers)
+        page_rows = int(row_counts.sum())
+        keeps = _is_text(chunk) and bool(dictionary)
+        if keeps:
+            keeps = _has_small_dictionary([*walk(dictionary[0]), *found], page_rows)
         joined = Segment(
             chunk,
             [*dictionary, *buffers],
             sum(page.num_values for page in found),
             int(ends[-1]),
-            int(row_counts.sum()),
-            keeps_dictionary=few and _is_text(chunk) and all(p.uses_dictionary for p in found),
+            page_rows,
+            keeps,
         )
         segments = [joined]
-    return ParquetPart(chunk, segments, starts, ends, len(keep), None, encoded)
+    return ParquetPart(chunk, segments, starts, ends, None, len(keep), None, encoded)
 
 
 def fetch_pages(
@@ -167,24 +157,29 @@ def fetch_pages(
 
 
 def _is_text(chunk: Chunk) -> bool:
-    arrow_type = chunk.chain.arrow_type
-    return arrow_type in (pa.string(), pa.binary())
+    return chunk.chain.arrow_type in (pa.string(), pa.binary())
 
 
-def _whole(
-    chunk: Chunk,
-    pages: PageIndex,
-    rows: RowSelection,
-    encoded: bool,
-    only_dictionary: Callable[[], bool],
-) -> Steps[ParquetPart]:
-    buffers = yield Request([(chunk.start, chunk.end - chunk.start)], "data")
-    last = rows.row_count if chunk.leaf.is_repeated else int(rows.ends[-1])
-    few = encoded or rows.selected_count * _FEW < rows.row_count
-    keeps = few and not chunk.leaf.is_repeated and _is_text(chunk) and only_dictionary()
-    whole = Segment(chunk, list(buffers), chunk.num_values, last, rows.row_count, keeps)
+def _has_small_dictionary(pages: Sequence[Page], rows: int) -> bool:
+    """Whether all pages refer to a dictionary that is much smaller than they are.
+
+    Then to decode them to an Arrow dictionary and to expand it once rows are picked costs less.
+    """
+    entries = sum(page.dictionary_entries or 0 for page in pages)
+    refers = all(page.uses_dictionary for page in pages if page.is_data)
+    return refers and 0 < entries * _FEW_ENTRIES <= rows
+
+
+def _whole(chunk: Chunk, pages: PageIndex, rows: RowSelection, encoded: bool) -> Steps[ParquetPart]:
+    (buffer,) = yield Request([(chunk.start, chunk.end - chunk.start)], "data")
+    repeated = chunk.leaf.is_repeated
+    last = rows.row_count if repeated else int(rows.ends[-1])
+    keeps = not repeated and _is_text(chunk)
+    if keeps:
+        keeps = _has_small_dictionary(walk(buffer, chunk.num_values), rows.row_count)
+    whole = Segment(chunk, [buffer], chunk.num_values, last, rows.row_count, keeps)
     fallback = pages.reason if rows.skipped_count else None
-    return ParquetPart(chunk, [whole], rows.starts, rows.ends, None, fallback, encoded)
+    return ParquetPart(chunk, [whole], rows.starts, rows.ends, rows, None, fallback, encoded)
 
 
 def _adjoining(places: Sequence[tuple[int, int]]) -> tuple[list[tuple[int, int]], list[int]]:

@@ -59,8 +59,8 @@ class Fields:
         elements = [self._elements[span.element : span.end] for span in spans]
         known = self._arrow_schema
         hint = None if known is None else pa.schema([known.field(place) for place in positions])
-        file_bytes = metadata.file_bytes(schema_footer(elements, hint))
-        schema = open_small(file_bytes, None, self._options).schema_arrow
+        empty = pa.py_buffer(metadata.footer_bytes(schema_footer(elements, hint)))
+        schema = open_small(empty, None, self._options).schema_arrow
         for position, span, field in zip(positions, spans, schema, strict=True):
             node = field_node(self._elements, span, field.type)
             stored = iter(self._elements[span.element : span.end])

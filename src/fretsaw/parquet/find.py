@@ -6,20 +6,19 @@ it only if the dictionary has. Other encodings are left to Arrow.
 
 from collections.abc import Sequence
 from typing import Any
-from zlib import crc32
 
 import numpy as np
 import pyarrow as pa
 
 from fretsaw.formats import Request, Steps
 from fretsaw.layout import PageIndex
+from fretsaw.parquet import metadata
 from fretsaw.parquet.cut import Chunk, fetch_pages
-from fretsaw.parquet.decompress import decompress
+from fretsaw.parquet.decompress import NotDecompressed, contents, readable
 from fretsaw.parquet.pages import Page, walk
 from fretsaw.selection import RowSelection
 from fretsaw.values import Booleans
 
-_PLAIN = 0
 _LENGTH_BYTES = 4
 
 
@@ -63,23 +62,12 @@ def _holds(
 ) -> bool:
     """Whether a page may hold one of the needles."""
     header: Any = page.header
-    stored = buffer.slice(page.size - header.compressed_page_size)
-    if verify and header.crc is not None and crc32(stored) != header.crc & 0xFFFF_FFFF:
-        return True
     details = header.data_page_header or header.data_page_header_v2
-    if details is not None and details.encoding != _PLAIN:
+    if details is not None and details.encoding != metadata.PLAIN:
         return True
-    levels, codec = 0, chunk.codec
-    if header.data_page_header_v2:
-        lengths = (details.definition_levels_byte_length, details.repetition_levels_byte_length)
-        levels = sum(max(0, length or 0) for length in lengths)
-        codec = 0 if details.is_compressed is False else codec
-    if levels > stored.size:
+    try:
+        _, body = contents(page, buffer, chunk.codec, verify)
+        memory = readable(body)
+    except NotDecompressed:
         return True
-    unpacked = decompress(
-        codec, stored.slice(levels), (header.uncompressed_page_size or 0) - levels
-    )
-    if unpacked is None:
-        return True
-    memory, size = unpacked
-    return any(memory.find(needle, 0, size) >= 0 for needle in wanted)
+    return any(memory.find(needle, 0, body.size) >= 0 for needle in wanted)

@@ -5,16 +5,15 @@ narrow structure is a fast one. Field numbers and types are those of the format'
 """
 
 import gc
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
+from io import BytesIO
 from types import SimpleNamespace
 from typing import Any, TypeVar
 
-import pyarrow as pa
 from thrift.protocol.TCompactProtocol import TCompactProtocolAccelerated
 from thrift.protocol.TProtocol import TProtocolException
 from thrift.Thrift import TType
-from thrift.transport.TTransport import TMemoryBuffer
 
 Struct = TypeVar("Struct")
 
@@ -24,7 +23,7 @@ MAGIC = b"PAR1"
 ENCRYPTED_MAGIC = b"PARE"
 
 DATA_PAGE, DICTIONARY_PAGE, DATA_PAGE_V2 = 0, 2, 3
-RLE_DICTIONARY = 8
+PLAIN, RLE, RLE_DICTIONARY = 0, 3, 8
 DICTIONARY_ENCODINGS = frozenset({2, RLE_DICTIONARY})
 REQUIRED, OPTIONAL, REPEATED = 0, 1, 2
 PHYSICAL_TYPES = (
@@ -231,17 +230,25 @@ PageLocation = _struct(
     first_row_index=(3, _LONG),
 )
 OffsetIndex = _struct("OffsetIndex", page_locations=(1, [PageLocation]))
-DataPageHeader = _struct("DataPageHeader", num_values=(1, _INT), encoding=(2, _INT))
+DataPageHeader = _struct(
+    "DataPageHeader",
+    num_values=(1, _INT),
+    encoding=(2, _INT),
+    definition_level_encoding=(3, _INT),
+    repetition_level_encoding=(4, _INT),
+)
 DataPageHeaderV2 = _struct(
     "DataPageHeaderV2",
     num_values=(1, _INT),
+    num_nulls=(2, _INT),
     num_rows=(3, _INT),
     encoding=(4, _INT),
     definition_levels_byte_length=(5, _INT),
     repetition_levels_byte_length=(6, _INT),
     is_compressed=(7, _BOOL),
 )
-DictionaryPageHeader = _struct("DictionaryPageHeader", num_values=(1, _INT))
+DictionaryPageHeader = _struct("DictionaryPageHeader", num_values=(1, _INT), encoding=(2, _INT))
+# Read without statistics, and written again where pages are decompressed.
 PageHeader = _struct(
     "PageHeader",
     type=(1, _INT),
@@ -254,23 +261,6 @@ PageHeader = _struct(
 )
 
 # What a small file must contain of a chunk: more than what is read of one above.
-SmallPageHeaderV2 = _struct(
-    "SmallPageHeaderV2",
-    num_values=(1, _INT),
-    num_nulls=(2, _INT),
-    num_rows=(3, _INT),
-    encoding=(4, _INT),
-    definition_levels_byte_length=(5, _INT),
-    repetition_levels_byte_length=(6, _INT),
-    is_compressed=(7, _BOOL),
-)
-SmallPageHeader = _struct(
-    "SmallPageHeader",
-    type=(1, _INT),
-    uncompressed_page_size=(2, _INT),
-    compressed_page_size=(3, _INT),
-    data_page_header_v2=(8, SmallPageHeaderV2),
-)
 SmallColumn = _struct(
     "SmallColumn",
     type=(1, _INT),
@@ -313,18 +303,29 @@ def _without_collection() -> Iterator[None]:
             gc.enable()
 
 
+class _Transport:
+    """Bytes in memory, as the decoder wants them."""
+
+    cstringio_buf = BytesIO()
+
+    def cstringio_refill(self, _prefix: bytes, _length: int) -> BytesIO:
+        raise EOFError
+
+
 class StructReader:
     """Decodes structures at any place of some bytes."""
 
     def __init__(self, data: bytes) -> None:
+        self._transport = _Transport()
+        self._protocol = TCompactProtocolAccelerated(self._transport, fallback=False)
+        self.turn_to(data)
+
+    def turn_to(self, data: bytes) -> None:
+        """Decode from other bytes."""
         self._size = len(data)
-        self._transport = TMemoryBuffer(data)
-        self._protocol = TCompactProtocolAccelerated(
-            self._transport,
-            fallback=False,
-            string_length_limit=len(data),
-            container_length_limit=len(data),
-        )
+        self._transport.cstringio_buf = BytesIO(data)
+        self._protocol.string_length_limit = len(data)
+        self._protocol.container_length_limit = len(data)
 
     def read(self, kind: type[Struct], offset: int = 0) -> tuple[Struct, int]:
         """The structure at `offset`, and its length in bytes."""
@@ -357,14 +358,16 @@ def decode(kind: type[Struct], data: bytes) -> Struct:
     return StructReader(data).read(kind)[0]
 
 
+_encoder = TCompactProtocolAccelerated(_Transport(), fallback=False)
+
+
 def encode(value: Any) -> bytes:
     """The compact encoding of a structure."""
-    protocol = TCompactProtocolAccelerated(TMemoryBuffer(), fallback=False)
-    encoded: bytes = protocol._fast_encode(value, [type(value), value.thrift_spec])
+    encoded: bytes = _encoder._fast_encode(value, [type(value), value.thrift_spec])
     return encoded
 
 
-def file_bytes(metadata: Any, body: Sequence[pa.Buffer] = ()) -> pa.Buffer:
-    """A Parquet file: the body, then the footer. No reader asks for the magic at its start."""
+def footer_bytes(metadata: Any) -> bytes:
+    """The end of a Parquet file. No reader asks for the magic at its start."""
     footer = encode(metadata)
-    return pa.py_buffer(b"".join((*body, footer, len(footer).to_bytes(4, "little"), MAGIC)))
+    return b"".join((footer, len(footer).to_bytes(4, "little"), MAGIC))

@@ -1,10 +1,10 @@
 """Page headers: what the pages of a chunk say about themselves.
 
-`walk` goes over pages that are in memory, `hop` over those of a file of which it asks for little
-more than the headers. Nothing is decompressed or decoded.
+`hop` goes from header to header and asks for little more than these; `walk` does so in memory.
+Nothing is decompressed or decoded.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -34,18 +34,28 @@ class Page(NamedTuple):
     header: Any = None
 
 
-def walk(buffer: pa.Buffer) -> Iterator[Page]:
-    """The pages of a buffer, one behind the other; offsets count from its start."""
-    data = buffer.to_pybytes()
-    reader = metadata.StructReader(data)
-    offset = 0
-    while offset < len(data):
-        try:
-            page = _page(reader, offset)
-        except metadata.MalformedThrift as error:
-            raise CorruptPage(f"{error}, at byte {offset} of its pages") from None
-        yield page
-        offset += page.size
+def walk(buffer: pa.Buffer, num_values: int | None = None) -> list[Page]:
+    """The pages of a buffer, one behind the other, or those that hold its first values.
+
+    Offsets count from the start of the buffer.
+    """
+    left = num_values
+
+    def is_last(page: Page) -> bool:
+        nonlocal left
+        if left is None:
+            return False
+        left -= page.num_values
+        return left <= 0
+
+    steps = hop(0, buffer.size, is_last)
+    try:
+        asked = next(steps)
+        while True:
+            asked = steps.send([buffer.slice(*asked.ranges[0])])
+    except StopIteration as stop:
+        pages: list[Page] = stop.value
+        return pages
 
 
 def hop(start: int, end: int, enough: Callable[[Page], bool]) -> Steps[list[Page]]:
@@ -63,14 +73,14 @@ def hop(start: int, end: int, enough: Callable[[Page], bool]) -> Steps[list[Page
         except metadata.MalformedThrift as error:
             if base == offset and data:
                 if base + len(data) >= end:
-                    raise CorruptPage(f"{error}, at offset {offset}") from None
+                    raise CorruptPage(f"{error}, at byte {offset}") from None
                 length *= 16  # a header with long statistics
             (buffer,) = yield Request([(offset, min(length, end - offset))], "index")
             base, data = offset, buffer.to_pybytes()
-            reader = metadata.StructReader(data)
+            reader.turn_to(data)
             continue
         length = _HEADER_BYTES
-        pages.append(page._replace(offset=offset))
+        pages.append(page._replace(offset=offset) if base else page)
         offset += page.size
         if enough(pages[-1]):
             break
@@ -94,3 +104,32 @@ def _page(reader: metadata.StructReader, offset: int) -> Page:
         header.dictionary_page_header.num_values if header.dictionary_page_header else None,
         header,
     )
+
+
+def new_page(encoding: int, num_values: int, levels: bytes, values: bytes) -> pa.Buffer:
+    """A data page of a flat column without nulls, of version 2, not compressed."""
+    size = len(levels) + len(values)
+    header = metadata.PageHeader(
+        type=metadata.DATA_PAGE_V2,
+        uncompressed_page_size=size,
+        compressed_page_size=size,
+        data_page_header_v2=metadata.DataPageHeaderV2(
+            num_values=num_values,
+            num_nulls=0,
+            num_rows=num_values,
+            encoding=encoding,
+            definition_levels_byte_length=len(levels),
+            repetition_levels_byte_length=0,
+            is_compressed=False,
+        ),
+    )
+    return pa.py_buffer(b"".join((metadata.encode(header), levels, values)))
+
+
+def varint(number: int) -> bytes:
+    """How lengths of runs are written."""
+    encoded = bytearray()
+    while number > 127:
+        encoded.append(number & 127 | 128)
+        number >>= 7
+    return bytes([*encoded, number])

@@ -8,7 +8,7 @@ import binascii
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -29,6 +29,7 @@ from fretsaw.parquet.bounds import (
     page_bounds,
 )
 from fretsaw.parquet.cut import Chunk, ParquetPart, cut
+from fretsaw.parquet.decompress import pays
 from fretsaw.parquet.dictionary import dictionary_segment, is_only_dictionary
 from fretsaw.parquet.fields import Fields
 from fretsaw.parquet.find import needles, rows_of_pages
@@ -37,6 +38,7 @@ from fretsaw.parquet.index import InvalidIndex, column_index, hopped_index, offs
 from fretsaw.parquet.pages import CorruptPage
 from fretsaw.parquet.small import ARROW_SCHEMA, OutOfRange, decode, decode_segments
 from fretsaw.schema import SchemaNode
+from fretsaw.scratch import Allocate
 from fretsaw.selection import RowSelection
 
 # parquet-mr before 1.2.9 left the header of the dictionary page out of a chunk's size.
@@ -157,7 +159,9 @@ class ParquetReader:
             segment = yield from dictionary_segment(self._chunk(block, leaf))
             if segment is None:
                 return None
-            return decode_segments([segment], self._footer.created_by, self._options)[0]
+            return decode_segments(
+                [segment], self._footer.created_by, self._options, pa.allocate_buffer
+            )[0]
 
     def narrowed(
         self,
@@ -186,15 +190,14 @@ class ParquetReader:
         encoded: bool = False,
     ) -> Steps[ParquetPart]:
         with self._translated(_at(leaf, block.ordinal)):
-            only_dictionary = partial(self._is_only_dictionary, block, leaf)
-            return (yield from cut(self._chunk(block, leaf), pages, rows, encoded, only_dictionary))
+            return (yield from cut(self._chunk(block, leaf), pages, rows, encoded))
 
-    def decode(self, parts: Sequence[ParquetPart]) -> list[pa.ChunkedArray]:
+    def decode(self, parts: Sequence[ParquetPart], allocate: Allocate) -> list[pa.ChunkedArray]:
         try:
-            return decode(parts, self._footer.created_by, self._options)
+            return decode(parts, self._footer.created_by, self._options, allocate)
         except (*_ARROW_ERRORS, CorruptPage, OutOfRange):
             if len(parts) > 1:  # to find out which one it is
-                return [self.decode([part])[0] for part in parts]
+                return [self.decode([part], allocate)[0] for part in parts]
             with self._translated(_at(parts[0].leaf, parts[0].chunk.block)):
                 raise
 
@@ -236,6 +239,7 @@ class ParquetReader:
             block=block.ordinal,
             num_values=values,
             codec=column.codec,
+            unpacks=pays(column.codec, end - start, column.total_uncompressed_size or 0),
             start=start,
             end=min(end + self._slack, self._size),
         )

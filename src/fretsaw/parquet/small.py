@@ -1,13 +1,14 @@
 """The small file: pages that were cut out, under a new footer, for pyarrow to read.
 
 Each segment of pages becomes a column of one small Parquet file in memory; pyarrow decodes it, and
-the rows that are wanted are picked. Nothing but the footer is written.
+the rows that are wanted are picked. Nothing but the footer is written, and new
+headers for pages that are decompressed on the way.
 """
 
 import base64
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -17,7 +18,16 @@ from fretsaw.arrays import expanded, pick
 from fretsaw.formats import ReadOptions
 from fretsaw.parquet import metadata
 from fretsaw.parquet.cut import ParquetPart, Segment
+from fretsaw.parquet.decompress import (
+    UNCOMPRESSED,
+    NotDecompressed,
+    Piece,
+    size_of,
+    unpacked,
+    write,
+)
 from fretsaw.parquet.pages import CorruptPage
+from fretsaw.scratch import Allocate
 
 ARROW_SCHEMA = b"ARROW:schema"
 
@@ -27,7 +37,10 @@ class OutOfRange(ValueError):
 
 
 def decode(
-    parts: Sequence[ParquetPart], created_by: str | None, options: ReadOptions
+    parts: Sequence[ParquetPart],
+    created_by: str | None,
+    options: ReadOptions,
+    allocate: Allocate,
 ) -> list[pa.ChunkedArray]:
     """For each part, an array of exactly the rows that are wanted of it, as its leaf's chain."""
     segments = [segment for part in parts for segment in part.segments]
@@ -36,23 +49,31 @@ def decode(
     for is_exact in (False, True):
         together = [segment for segment in segments if segment.is_exact == is_exact]
         if together:
-            decoded = decode_segments(together, created_by, options)
+            decoded = decode_segments(together, created_by, options, allocate)
             columns |= zip(together, decoded, strict=True)
     arrays = []
     for part in parts:
         chunks = [chunk for segment in part.segments for chunk in columns[segment].chunks]
         column = pa.chunked_array(chunks, columns[part.segments[0]].type)
-        picked = pick(column, part.starts, part.ends)
+        picked = pick(column, part.starts, part.ends, part.shared)
         expand = part.segments[0].keeps_dictionary and not part.encoded
         arrays.append(expanded(picked) if expand else picked)
     return arrays
 
 
 def decode_segments(
-    segments: Sequence[Segment], created_by: str | None, options: ReadOptions
+    segments: Sequence[Segment],
+    created_by: str | None,
+    options: ReadOptions,
+    allocate: Allocate,
 ) -> list[pa.ChunkedArray]:
     """For each segment, what its pages hold, as far as it is wanted."""
-    body, footer = small_file(segments, created_by)
+    try:
+        pages = [_pages(segment, options.verify) for segment in segments]
+        body, footer = _small_file(segments, pages, created_by, allocate)
+    except NotDecompressed:  # Arrow will tell what is wrong with them
+        pages = [Pages(segment.chunk.codec, segment.buffers) for segment in segments]
+        body, footer = _small_file(segments, pages, created_by, allocate)
     dictionaries = [str(name) for name, s in enumerate(segments) if s.keeps_dictionary]
     columns = _read_columns(open_small(body, footer, options, dictionaries), segments)
     if options.int96 == "ns" and any(s.chunk.physical_type == metadata.INT96 for s in segments):
@@ -104,15 +125,36 @@ def _innermost(array: pa.Array) -> pa.Array:
     return array
 
 
-def small_file(
-    segments: Sequence[Segment], created_by: str | None
+class Pages(NamedTuple):
+    """The pages of a column of a small file, and the codec that they are left with."""
+
+    codec: int
+    pieces: Sequence[Piece]
+
+    @property
+    def size(self) -> int:
+        return sum(map(size_of, self.pieces))
+
+
+def _pages(segment: Segment, verify: bool) -> Pages:
+    chunk = segment.chunk
+    if not chunk.unpacks:
+        return Pages(chunk.codec, segment.buffers)
+    return Pages(UNCOMPRESSED, unpacked(segment.buffers, chunk.codec, verify))
+
+
+def _small_file(
+    segments: Sequence[Segment],
+    pages: Sequence[Pages],
+    created_by: str | None,
+    allocate: Allocate,
 ) -> tuple[pa.Buffer, pq.FileMetaData | None]:
     """A file with the segments as the columns "0", "1", ...
 
     Where there is but one buffer it is not copied, and the metadata are apart.
     """
     columns, position = [], 0
-    for name, segment in enumerate(segments):
+    for name, (segment, stored) in enumerate(zip(segments, pages, strict=True)):
         chunk = segment.chunk
         # The dictionary page comes first, where there is one: Arrow tells it by its header. To
         # name its offset is impossible at 0, which means that there is none.
@@ -120,14 +162,14 @@ def small_file(
             type=chunk.physical_type,
             encodings=[],
             path_in_schema=chunk.chain.path(str(name)),
-            codec=chunk.codec,
+            codec=stored.codec,
             num_values=segment.num_values,
             total_uncompressed_size=0,
-            total_compressed_size=segment.size,
+            total_compressed_size=stored.size,
             data_page_offset=position,
         )
         columns.append(metadata.SmallChunk(file_offset=0, meta_data=column))
-        position += segment.size
+        position += stored.size
     chains = [segment.chunk.chain for segment in segments]
     hint = None
     if not all(chain.is_inferred for chain in chains):
@@ -139,10 +181,13 @@ def small_file(
         metadata.SmallRowGroup(columns=columns, total_byte_size=0, num_rows=footer.num_rows)
     ]
     footer.created_by = created_by  # Arrow works around bugs of old writers by their name
-    buffers = [buffer for segment in segments for buffer in segment.buffers]
-    if len(buffers) > 1:
-        return metadata.file_bytes(footer, buffers), None
-    return buffers[0], pq.read_metadata(pa.BufferReader(metadata.file_bytes(footer)))
+    end = metadata.footer_bytes(footer)
+    pieces = [piece for stored in pages for piece in stored.pieces]
+    if len(pieces) == 1 and isinstance(pieces[0], pa.Buffer):
+        return pieces[0], pq.read_metadata(pa.BufferReader(end))
+    body = allocate(position + len(end))
+    write([*pieces, end], body)
+    return body, None
 
 
 def schema_footer(fields: Sequence[Sequence[Any]], arrow_schema: pa.Schema | None) -> Any:
