@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from fretsaw import cache
+
 settings.register_profile("default", derandomize=True, deadline=None)
 settings.register_profile("thorough", max_examples=5_000, deadline=None)
 settings.load_profile(os.environ.get("FRETSAW_HYPOTHESIS", "default"))
@@ -19,3 +21,9 @@ def corpus() -> Path:
     if CORPUS is None:
         pytest.skip("FRETSAW_CORPUS is not set: no files by other writers to read")
     return CORPUS
+
+
+@pytest.fixture(autouse=True)
+def _no_memory_of_other_tests() -> None:
+    """Every test reads its files as if for the first time."""
+    cache.clear()

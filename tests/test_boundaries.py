@@ -35,10 +35,11 @@ ALLOWED: dict[str, set[str]] = {
     "plan": {"layout", "predicate", "selection", "trace"},
     "explain": {"plan", "trace"},
     "scratch": set(),
+    "cache": set(),
     "threads": set(),
     "storage": {"errors", "scratch", "trace"},
     "sources": {"errors", "storage"},
-    "formats": {"errors", "schema", "layout", "scratch", "selection"},
+    "formats": {"errors", "schema", "layout", "scratch", "selection", "trace"},
     "parquet": {
         "errors",
         "schema",
@@ -51,6 +52,7 @@ ALLOWED: dict[str, set[str]] = {
     },
     "nested": {"schema"},
     "files": {
+        "cache",
         "formats",
         "layout",
         "plan",

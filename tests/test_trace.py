@@ -159,7 +159,13 @@ def test_log_is_what_the_file_saw(use: str, index: bool) -> None:
     with traced(data) as (scan, trace):
         {**USES, **METADATA_USES}[use](scan)
     assert trace.footer_bytes >= size_of([footer_span(data)])
-    assert {read.why for read in trace.log} <= {"footer", "index", "data"}
+    assert {read.why for read in trace.log} <= {
+        "footer",
+        "index",
+        "Bloom filter",
+        "dictionary",
+        "data",
+    }
 
 
 def test_log_names_the_file(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from fretsaw.layout import Block, Int64s, PageIndex
 from fretsaw.plan import BlockRows, Window, divide, ramp
 from fretsaw.projection import Projection
 from fretsaw.schema import SchemaNode
-from fretsaw.search import Decoded, Match, decode, find
+from fretsaw.search import Decoded, Experience, Match, decode, find
 from fretsaw.selection import RowSelection
 from fretsaw.survey import Search
 
@@ -86,6 +86,7 @@ class Execution:
         self._piece_bytes = piece_bytes
         self._reach = float(max(window.rows_needed or 0, 1))
         """Rows to search next where few may be enough."""
+        self._experience = Experience()
         self._waiting = self._divided(blocks)
         self._candidates: deque[_Candidates] = deque()
         self._pieces: deque[_Piece] = deque()
@@ -180,7 +181,9 @@ class Execution:
                 pieces = ramp(rows, searched, self._reach, most, backward)
                 self._reach = min(self._reach * 2 ** min(len(pieces), 60), max(self._reach, most))
             for piece in pieces:
-                finding = threads.start(find, work.file, work.block, work.search, piece)
+                finding = threads.start(
+                    find, work.file, work.block, work.search, piece, self._experience
+                )
                 yield _Candidates(work, piece, None, width, finding)
 
 

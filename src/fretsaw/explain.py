@@ -1,7 +1,9 @@
 """A plan as text: what is read, what is not, and what decided it."""
 
+from collections.abc import Mapping
+
 from fretsaw.plan import Amount, Plan
-from fretsaw.trace import Trace
+from fretsaw.trace import Trace, Why
 
 _UNITS = ("bytes", "KB", "MB", "GB", "TB")
 
@@ -29,6 +31,7 @@ def explain(plan: Plan) -> str:
         _line("pages", plan.pages, f"{_of(plan.pages)} in these blocks"),
         _line("bytes", plan.bytes, f"{size(plan.bytes.kept)} of {size(plan.bytes.total)}"),
         *_savings(plan),
+        f"  read to plan: {_reasons(plan.planning_bytes)}",
     ]
     return "\n".join(lines)
 
@@ -39,7 +42,11 @@ def compare(plan: Plan, rows: int, actual: Trace) -> str:
         ("rows", f"{plan.rows.kept:,}", f"{rows:,}"),
         ("pages", f"{plan.pages.kept:,}", f"{actual.pages_decoded:,}"),
         ("bytes", size(plan.bytes.kept), size(actual.data_bytes)),
-        ("index bytes", "", size(actual.index_bytes + actual.footer_bytes)),
+        (
+            "index bytes",
+            size(sum(plan.planning_bytes.values())),
+            size(actual.index_bytes + actual.footer_bytes),
+        ),
         ("requests", "", f"{actual.requests:,}"),
     ]
     lines = ["", f"  {'':<11} {'planned':>14} {'actual':>14}"]
@@ -60,6 +67,12 @@ def _savings(plan: Plan) -> list[str]:
         + (f", {size(saved)} not read" if saved else "")
         for (source, level), (kept, dropped, saved) in totals.items()
     ]
+
+
+def _reasons(planning_bytes: Mapping[Why, int]) -> str:
+    """What was read to make a plan."""
+    read = (f"{size(count)} for {why}" for why, count in planning_bytes.items())
+    return ", ".join(read) or "nothing new"
 
 
 def size(count: int) -> str:

@@ -9,10 +9,11 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import cast
 
 import pyarrow as pa
 
-from fretsaw import formats, storage, threads
+from fretsaw import cache, formats, storage, threads
 from fretsaw.formats import FileReader, ReadOptions
 from fretsaw.layout import Block, PageIndex
 from fretsaw.plan import BlockRows, fits_whole
@@ -86,8 +87,14 @@ class OpenFile:
 def open_file(entry: Entry, options: ReadOptions, like: FileReader | None = None) -> OpenFile:
     """Open a source and read its footer; the schema may be `like` that of another file."""
     source = storage.open_source(entry.origin)
-    steps = formats.open_file(source.name, source.size, source.tail, options, like)
-    return OpenFile(source, formats.run(steps, partial(storage.fetch, source)), entry)
+    key = (source.version, options)
+    reader = cast(FileReader | None, cache.FOOTERS.get(key))
+    if reader is None:
+        steps = formats.open_file(source.name, source.size, source.tail, options, like)
+        reader = formats.run(steps, partial(storage.fetch, source))
+        if source.version is not None:
+            cache.FOOTERS.put(key, reader, reader.footer_size)
+    return OpenFile(source, reader, entry)
 
 
 def open_in_order(

@@ -16,6 +16,7 @@ from fretsaw.layout import Block, Bounds, PageIndex
 from fretsaw.schema import SchemaNode
 from fretsaw.scratch import Allocate
 from fretsaw.selection import RowSelection
+from fretsaw.trace import Why
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +24,7 @@ class Request:
     """Byte ranges (offset and length) that a format needs next, and what for."""
 
     ranges: Sequence[tuple[int, int]]
-    why: Literal["footer", "index", "data"]
+    why: Why
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +60,8 @@ class FileReader(Protocol):
     """One file of some format: what is in it, and how to cut leaves out of it."""
 
     format: str
+    footer_size: int
+    """Bytes of the footer, as it is stored."""
     blocks: Sequence[Block]
     metadata: Mapping[bytes, bytes]
     field_names: Sequence[str]

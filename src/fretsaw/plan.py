@@ -12,7 +12,7 @@ import numpy as np
 from fretsaw.layout import Block, BlockPredicate, Int64s, PageIndex
 from fretsaw.predicate import Predicate
 from fretsaw.selection import RowSelection
-from fretsaw.trace import Pruned
+from fretsaw.trace import Pruned, Why
 
 
 @dataclass(frozen=True, slots=True)
@@ -343,6 +343,9 @@ class Plan:
     """Of the rows kept, how many surely match: they are not evaluated."""
     pruned: tuple[Pruned, ...] = ()
     """What each source of proofs kept and dropped, of files, blocks and pages."""
+    planning_bytes: dict[Why, int] = field(default_factory=dict)
+    """What is read besides these pages, to plan: bytes of footers, indexes, Bloom filters and
+    dictionaries."""
 
     @property
     def block_count(self) -> Amount:

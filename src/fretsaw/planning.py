@@ -36,6 +36,7 @@ def plan_of(reading: Reading, piece_bytes: int) -> Plan:
         predicate="" if query.predicate is None else repr(query.predicate),
         proven=sum(file.proven for file in files),
         pruned=tuple(pruning.pruned),
+        planning_bytes=pruning.bytes_by_reason(),
     )
 
 

@@ -1,12 +1,14 @@
 """Finds the rows of a block that match: decodes the checked leaves as far as nothing is proven.
 
 AND narrows the rows for its next part, OR passes on only the rows that are not found yet, so that
-each leaf is decoded for as few pages as can be. What was decoded is handed on, to be reused.
+each leaf is decoded for as few pages as can be. First comes what is cheap and decides much, as far
+as that was seen before. What was decoded is handed on, to be reused.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from math import prod
 
 import pyarrow as pa
 
@@ -29,6 +31,7 @@ WHOLE = 1 << 62
 FEW_STRINGS = 4
 MANY_ROWS = 50_000
 """So few strings in so many rows are searched for before pages are decoded."""
+_RARE = 1e-9
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -60,9 +63,35 @@ class Match:
     decoded: dict[int, Decoded]
 
 
-def find(file: OpenFile, block: Block, search: Search, rows: RowSelection) -> Match:
-    """Those of the rows that match."""
-    finder = _Finder(file, block, search)
+class Experience:
+    """How many of the rows that were evaluated matched so far."""
+
+    def __init__(self) -> None:
+        self._counts: dict[Check, tuple[int, int]] = {}
+
+    def add(self, check: Check, rows: int, matching: int) -> None:
+        """So many rows were evaluated, and so many of them matched."""
+        before = self._counts.get(check, (0, 0))
+        self._counts[check] = (before[0] + rows, before[1] + matching)
+
+    def share(self, condition: Condition) -> float:
+        """Which part of the rows is likely to match; a half if unknown."""
+        match condition:
+            case Check():
+                rows, matching = self._counts.get(condition, (0, 0))
+                return (matching + 1) / (rows + 2)
+            case Every(parts):
+                return prod(map(self.share, parts))
+            case Some(parts):
+                return 1 - prod(1 - self.share(part) for part in parts)
+        return float(condition)
+
+
+def find(
+    file: OpenFile, block: Block, search: Search, rows: RowSelection, experience: Experience
+) -> Match:
+    """Those of the rows that match; what is seen on the way adds to the experience."""
+    finder = _Finder(file, block, search, experience)
     return Match(finder.find(search.condition, rows), finder.decoded)
 
 
@@ -106,10 +135,13 @@ def _decode(
 class _Finder:
     """One search: keeps what it decoded."""
 
-    def __init__(self, file: OpenFile, block: Block, search: Search) -> None:
+    def __init__(
+        self, file: OpenFile, block: Block, search: Search, experience: Experience
+    ) -> None:
         self._file = file
         self._block = block
         self._search = search
+        self._experience = experience
         self.decoded: dict[int, Decoded] = {}
         self._stored: dict[int, Decoded] = {}
 
@@ -118,12 +150,12 @@ class _Finder:
             case Check():
                 return self._check(condition, rows)
             case Every(parts):
-                for part in sorted(parts, key=partial(self._cost, rows)):
+                for part in sorted(parts, key=partial(self._cost_to_drop, rows)):
                     rows = self.find(part, rows)
                 return rows
             case Some(parts):
                 found = RowSelection.none(rows.row_count)
-                for part in sorted(parts, key=partial(self._cost, rows)):
+                for part in sorted(parts, key=partial(self._cost_to_find, rows)):
                     found |= self.find(part, rows & ~found)
                 return found
         return rows if condition else RowSelection.none(rows.row_count)
@@ -132,12 +164,19 @@ class _Finder:
         proof = self._search.proofs[check]
         certain = rows & proof.certain
         unproven = rows & proof.possible & ~proof.certain
-        if self._is_worth_narrowing(check, unproven):
-            unproven = self._narrowed(check, unproven)
         if not unproven.selects_any():
             return certain
-        true = matches(check, self._values(check.leaf, unproven))
-        return certain | unproven.and_then(RowSelection.from_filters([true]))
+        found = self._evaluated(check, unproven)
+        self._experience.add(check, unproven.selected_count, found.selected_count)
+        return certain | found
+
+    def _evaluated(self, check: Check, rows: RowSelection) -> RowSelection:
+        if self._is_worth_narrowing(check, rows):
+            rows = self._narrowed(check, rows)
+            if not rows.selects_any():
+                return rows
+        true = matches(check, self._values(check.leaf, rows))
+        return rows.and_then(RowSelection.from_filters([true]))
 
     def _values(self, leaf: SchemaNode, rows: RowSelection) -> pa.ChunkedArray:
         kept = self._stored if leaf.as_stored else self.decoded
@@ -194,6 +233,14 @@ class _Finder:
                 f"{self._block.ordinal}: page {page} has values outside of the bounds that the "
                 f"column index claims; the file is corrupt, write it again"
             )
+
+    def _cost_to_drop(self, rows: RowSelection, condition: Condition) -> float:
+        """Bytes to decode for each row that does not match."""
+        return self._cost(rows, condition) / max(1 - self._experience.share(condition), _RARE)
+
+    def _cost_to_find(self, rows: RowSelection, condition: Condition) -> float:
+        """Bytes to decode for each row that matches."""
+        return self._cost(rows, condition) / max(self._experience.share(condition), _RARE)
 
     def _cost(self, rows: RowSelection, condition: Condition) -> float:
         """Bytes to decode for a condition, roughly."""

@@ -8,8 +8,9 @@ import io
 import os
 import stat
 import threading
+import time
 import weakref
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import BinaryIO, NamedTuple, Protocol, TypeAlias
 from urllib.parse import unquote, urlsplit
 
@@ -26,6 +27,8 @@ Origin: TypeAlias = str | os.PathLike[str] | bytes | bytearray | memoryview | Bi
 """What a user may name as a source of bytes."""
 
 LARGEST_READ = 64 << 20
+SETTLED_NS = 2_000_000_000
+"""A file that changed less than this ago may change once more without a newer time."""
 
 
 class Source(Protocol):
@@ -39,6 +42,8 @@ class Source(Protocol):
     """Bytes to read at the end of the file before anything is known about it."""
     closed: bool
     """Whether somebody let go of it."""
+    version: Hashable | None
+    """What differs as soon as the bytes do; None if nothing does so surely."""
 
     def read(self, offset: int, length: int, allocate: Allocate) -> pa.Buffer:
         """Exactly these bytes; the caller has checked that they lie inside the file.
@@ -67,7 +72,9 @@ class LocalFile:
         self.closed = False
         self._lock = threading.Lock()
         self._open()
-        self.size = os.fstat(self._descriptor).st_size
+        status = os.fstat(self._descriptor)
+        self.size = status.st_size
+        self.version = _version(path, status)
 
     def _open(self) -> None:
         try:
@@ -111,6 +118,7 @@ class MemoryFile:
 
     gap = 0
     tail = 8
+    version: Hashable | None = None
 
     def __init__(self, data: bytes | bytearray | memoryview) -> None:
         self.name = source_name(data)
@@ -133,6 +141,7 @@ class FileObject:
 
     gap = 4 << 10
     tail = 8
+    version: Hashable | None = None
 
     def __init__(self, file: BinaryIO) -> None:
         self.closed = False
@@ -157,6 +166,15 @@ class FileObject:
 
     def close(self) -> None:
         self.closed = True
+
+
+def _version(path: str, status: os.stat_result) -> Hashable | None:
+    """Tells one version of a file from the next, unless that may come within the same moment."""
+    changed = max(status.st_mtime_ns, status.st_ctime_ns)
+    if time.time_ns() - changed < SETTLED_NS:
+        return None
+    times = (status.st_mtime_ns, status.st_ctime_ns)
+    return (path, status.st_dev, status.st_ino, status.st_size, *times)
 
 
 def is_file_object(origin: object) -> bool:
@@ -246,7 +264,7 @@ def fetch(
             )
     buffers: list[pa.Buffer] = [_EMPTY] * len(ranges)
     # Between two pieces of data may lie a column that nobody asked for: no gap is read there.
-    for read in coalesce(ranges, source.gap if why == "index" else 0):
+    for read in coalesce(ranges, 0 if why == "data" else source.gap):
         if read.length == 0:
             continue
         data = source.read(read.offset, read.length, allocate)

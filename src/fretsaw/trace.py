@@ -11,7 +11,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple, TypeAlias
 
-Why: TypeAlias = Literal["footer", "index", "data"]
+Why: TypeAlias = Literal["footer", "index", "Bloom filter", "dictionary", "data"]
 
 
 class ReadEvent(NamedTuple):
@@ -72,20 +72,24 @@ class Trace:
     @property
     def footer_bytes(self) -> int:
         """Bytes read for footers."""
-        return self._bytes("footer")
+        return self.bytes_by_reason().get("footer", 0)
 
     @property
     def index_bytes(self) -> int:
-        """Bytes read for page indexes."""
-        return self._bytes("index")
+        """Bytes read for page indexes, for Bloom filters, and for dictionaries to search in."""
+        return self.bytes_read - self.footer_bytes - self.data_bytes
 
     @property
     def data_bytes(self) -> int:
-        """Bytes read for data and dictionary pages."""
-        return self._bytes("data")
+        """Bytes read for data pages and the dictionaries that they refer to."""
+        return self.bytes_by_reason().get("data", 0)
 
-    def _bytes(self, why: Why) -> int:
-        return sum(event.length for event in self.log if event.why == why)
+    def bytes_by_reason(self) -> dict[Why, int]:
+        """How many bytes were read for what."""
+        totals: dict[Why, int] = {}
+        for event in self.log:
+            totals[event.why] = totals.get(event.why, 0) + event.length
+        return totals
 
 
 _active: ContextVar[tuple[Trace, ...]] = ContextVar("active_traces", default=())

@@ -60,7 +60,7 @@ def may_contain(offset: int, stated: int | None, end: int, values: Sequence[byte
     """
     import xxhash
 
-    (data,) = yield Request([(offset, max(0, min(_HEADER_BYTES, end - offset)))], "index")
+    (data,) = yield Request([(offset, max(0, min(_HEADER_BYTES, end - offset)))], "Bloom filter")
     header: Any
     try:
         reader = metadata.StructReader(data.to_pybytes())
@@ -78,7 +78,7 @@ def may_contain(offset: int, stated: int | None, end: int, values: Sequence[byte
     hashes = [xxhash.xxh64_intdigest(value) for value in values]
     places = [(h >> 32) * (size // _BLOCK_BYTES) >> 32 for h in hashes]
     ranges = [(offset + length + place * _BLOCK_BYTES, _BLOCK_BYTES) for place in places]
-    blocks = yield Request(ranges, "index")
+    blocks = yield Request(ranges, "Bloom filter")
     for h, block in zip(hashes, blocks, strict=True):
         bits = np.uint32(1) << (np.uint32(h & 0xFFFF_FFFF) * _SALT >> np.uint32(27))
         if (np.frombuffer(block, "<u4") & bits == bits).all():

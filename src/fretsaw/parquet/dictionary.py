@@ -41,7 +41,7 @@ def dictionary_segment(chunk: Chunk) -> Steps[Segment | None]:
         return None
     if first.size * _SMALL_PART > size:
         return None
-    (page,) = yield Request([(chunk.start, first.size)], "data")
+    (page,) = yield Request([(chunk.start, first.size)], "dictionary")
     leaf = replace(chunk.leaf, is_repeated=False)
     alone = replace(chunk, leaf=leaf, chain=only_leaf(chunk.chain, leaf.arrow_type))
     return Segment(alone, [page, _each_entry_once(entries)], entries, entries, entries)

@@ -70,6 +70,7 @@ class ParquetReader:
     def __init__(
         self, name: str, size: int, footer: Footer, fields: Fields, options: ReadOptions
     ) -> None:
+        self.footer_size = len(footer.data)
         self.blocks = footer.blocks
         self.fields = fields
         self.field_names = fields.names

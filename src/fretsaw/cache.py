@@ -1,0 +1,62 @@
+"""What was read of the ends of files, kept for the next scan of the same file.
+
+A file is the same if its path, place, size and times are; one that has just been written is not
+kept, since its times could not tell the next version apart. `clear` forgets everything.
+"""
+
+import threading
+from collections import OrderedDict
+from collections.abc import Hashable
+from typing import Generic, TypeVar
+
+T = TypeVar("T")
+
+MOST_BYTES = 8 << 20
+"""Bytes of footers that are kept, as they are stored; decoded they take some ten times as much."""
+
+
+class Recent(Generic[T]):
+    """The values that were used last, up to a total size."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._total = 0
+        self._kept: OrderedDict[Hashable, tuple[T, int]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, key: Hashable) -> T | None:
+        """What is kept for the key."""
+        with self._lock:
+            if key not in self._kept:
+                return None
+            self._kept.move_to_end(key)
+            return self._kept[key][0]
+
+    def put(self, key: Hashable, value: T, size: int) -> None:
+        """Keep a value, and drop those that were not used for longest."""
+        with self._lock:
+            if key in self._kept or size > self._most:
+                return
+            self._kept[key] = (value, size)
+            self._total += size
+            while self._total > self._most:
+                _, (_, dropped) = self._kept.popitem(last=False)
+                self._total -= dropped
+
+    def clear(self) -> None:
+        """Keep nothing."""
+        with self._lock:
+            self._kept.clear()
+            self._total = 0
+
+
+FOOTERS: Recent[object] = Recent(MOST_BYTES)
+
+
+def clear() -> None:
+    """Forget all files: the next scan reads their footers again.
+
+    >>> import fretsaw.cache
+    >>> fretsaw.cache.clear()
+    """
+    FOOTERS.clear()
