@@ -208,14 +208,22 @@ class _Finder:
         return check.fold != "all" and rows.selected_count > MANY_ROWS
 
     def _narrowed(self, check: Check, rows: RowSelection) -> RowSelection:
-        """The rows without pages that do not hold the strings: searching costs less."""
-        assert isinstance(check.values, ValueSet)
+        """The rows without pages that do not hold the strings, if some pages do not."""
         pages = self._pages(check.leaf, rows, 0)
         if pages.reason is not None:
             return rows
+        sample = rows.limit(MANY_ROWS)
+        left = self._searched(check, pages, sample)
+        if left.selected_count * 2 > sample.selected_count:  # they are everywhere
+            return rows
+        return left | self._searched(check, pages, rows.offset(MANY_ROWS))
+
+    def _searched(self, check: Check, pages: PageIndex, rows: RowSelection) -> RowSelection:
+        assert isinstance(check.values, ValueSet)
         keys = check.values.points() or ()
         steps = self._file.reader.narrowed(self._block, check.leaf, pages, rows, keys)
-        return formats.run(steps, self._file.fetch)
+        with scratch.lease() as allocate:
+            return formats.run(steps, partial(self._file.fetch, allocate=allocate))
 
     def _require_bounds(
         self,

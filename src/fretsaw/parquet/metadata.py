@@ -287,6 +287,9 @@ SmallFileMetaData = _struct(
 )
 
 
+_codec = TCompactProtocolAccelerated(None, fallback=False)
+
+
 class MalformedThrift(ValueError):
     """Bytes that are not the structure they should be."""
 
@@ -303,44 +306,41 @@ def _without_collection() -> Iterator[None]:
             gc.enable()
 
 
-class _Transport:
-    """Bytes in memory, as the decoder wants them."""
-
-    cstringio_buf = BytesIO()
-
-    def cstringio_refill(self, _prefix: bytes, _length: int) -> BytesIO:
-        raise EOFError
-
-
 class StructReader:
-    """Decodes structures at any place of some bytes."""
+    """Decodes structures at any place of some bytes; to the decoder, protocol and transport."""
 
     def __init__(self, data: bytes) -> None:
-        self._transport = _Transport()
-        self._protocol = TCompactProtocolAccelerated(self._transport, fallback=False)
         self.turn_to(data)
+
+    @property
+    def trans(self) -> "StructReader":
+        """The transport; an attribute would be a cycle, which is freed late."""
+        return self
 
     def turn_to(self, data: bytes) -> None:
         """Decode from other bytes."""
-        self._size = len(data)
-        self._transport.cstringio_buf = BytesIO(data)
-        self._protocol.string_length_limit = len(data)
-        self._protocol.container_length_limit = len(data)
+        self.cstringio_buf = BytesIO(data)
+        # Neither a string nor a list can have more than there are bytes.
+        self.string_length_limit = self.container_length_limit = self._size = len(data)
+
+    def cstringio_refill(self, _prefix: bytes, _length: int) -> BytesIO:
+        """What the decoder asks for behind the end."""
+        raise EOFError
 
     def read(self, kind: type[Struct], offset: int = 0) -> tuple[Struct, int]:
         """The structure at `offset`, and its length in bytes."""
         if offset >= self._size:  # the C decoder crashes behind the end
             raise MalformedThrift(f"not a valid {kind.__name__}: it ends too early")
-        stream = self._transport.cstringio_buf
+        stream = self.cstringio_buf
         stream.seek(offset)
         value = kind()
         spec = [kind, kind.thrift_spec]  # type: ignore[attr-defined]
         try:
             if self._size < _LARGE:
-                self._protocol._fast_decode(value, self._protocol, spec)
+                _codec._fast_decode(value, self, spec)
             else:
                 with _without_collection():
-                    self._protocol._fast_decode(value, self._protocol, spec)
+                    _codec._fast_decode(value, self, spec)
         except (
             EOFError,
             TypeError,
@@ -358,12 +358,9 @@ def decode(kind: type[Struct], data: bytes) -> Struct:
     return StructReader(data).read(kind)[0]
 
 
-_encoder = TCompactProtocolAccelerated(_Transport(), fallback=False)
-
-
 def encode(value: Any) -> bytes:
     """The compact encoding of a structure."""
-    encoded: bytes = _encoder._fast_encode(value, [type(value), value.thrift_spec])
+    encoded: bytes = _codec._fast_encode(value, [type(value), value.thrift_spec])
     return encoded
 
 
