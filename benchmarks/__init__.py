@@ -1,9 +1,10 @@
 """Side-by-side benchmarks of fretsaw and its peers; run with `python -m benchmarks`.
 
 In: seeded data (`data`), contestants (`ours`, `peers`), and the registry of `workloads`.
-Out: timings (`measure`), the bytes a reader can not do without (`pages`), and a table with
-its picture (`report`). Importing the package limits every contestant to `THREADS` threads,
-because polars and tokio look at the environment only once, when they start.
+Out: timings (`measure`), time against how much matches (`curve`), how cost grows (`growth`), the
+bytes a reader can not do without (`pages`), and tables with their pictures (`report`,
+`pictures`). Importing the package limits every contestant to `THREADS` threads, because polars
+and tokio look at the environment only once, when they start.
 """
 
 import os

@@ -1,8 +1,8 @@
 """The command line: which workloads, whose, how large; then the table and the picture.
 
 In: arguments, see `python -m benchmarks --help`. Out: tables on standard output, progress on
-standard error, `results.png`, and `RESULTS.md` after a full run. The exit status is 1 if
-anybody returned wrong rows, never because of a missed goal.
+standard error, `results.png`, `curve.png`, `growth.png`, and `RESULTS.md` after a full run. The
+exit status is 1 if anybody returned wrong rows, never because of a missed goal.
 """
 
 import argparse
@@ -12,13 +12,17 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
-from benchmarks import THREADS, report
-from benchmarks.data import FULL, QUICK, trips
+from benchmarks import THREADS, pictures, report
+from benchmarks.contestant import Contestant
+from benchmarks.curve import PERCENTS, Point, measure_curve
+from benchmarks.data import FULL, QUICK, Scale, trips
+from benchmarks.growth import DIMENSIONS, Growth, measure_growth
 from benchmarks.measure import OURS, Result, measure, measure_import
 from benchmarks.memory import measure_memory
+from benchmarks.ours import Plain
 from benchmarks.workloads import WORKLOADS, contestants
 
-IMPORT, MEMORY = "import", "memory"
+IMPORT, MEMORY, CURVE, GROWTH = "import", "memory", "curve", "growth"
 FULL_BUDGET, QUICK_BUDGET = 2.0, 1.0  # seconds of timed runs for each contestant
 
 
@@ -33,7 +37,8 @@ def main() -> int:
     if os.getloadavg()[0] > 0.5:
         _say("the machine is busy with other things, which makes times longer and less fair")
     names = _chosen(arguments.work)
-    readers = [reader for reader in contestants() if _wanted(reader.name, arguments.only)]
+    lines = [r for r in (*contestants(), Plain()) if _wanted(r.name, arguments.only)]
+    readers = [reader for reader in lines if reader.name != Plain.name]
     scale, budget = (QUICK, QUICK_BUDGET) if arguments.quick else (FULL, FULL_BUDGET)
 
     results: list[Result] = []
@@ -49,14 +54,40 @@ def main() -> int:
     if MEMORY in names and sys.platform == "linux":
         _say(f"{MEMORY} ...")
         parts.append(report.memory_table(measure_memory(readers, trips(scale, "snappy").path)))
+    points: list[Point] = []
+    if CURVE in names:
+        points = _curve(lines, scale, budget / 2)
+        parts.append(report.curve_tables(points))
+    if GROWTH in names and _wanted(OURS, arguments.only):
+        parts.append(report.growth_table(_growths(budget / 4)))
 
     text = "\n\n".join(part for part in parts if part)
     print(text)
     report.draw(results)
     everything = not (arguments.quick or arguments.work or arguments.only)
     if everything or arguments.write:
-        report.write(text, results)
-    return 1 if any(result.wrong for result in results) else 0
+        works = {name: what for name, what in _catalogue().items() if name in names}
+        report.write(text, works)
+    wrong = any(result.wrong for result in results) or any(point.wrong for point in points)
+    return 1 if wrong else 0
+
+
+def _curve(lines: Sequence[Contestant], scale: Scale, budget: float) -> list[Point]:
+    points = []
+    for point in measure_curve(lines, scale, budget):
+        _say(f"{CURVE}: {point.projection}, {point.percent:g}% done")
+        points.append(point)
+    pictures.draw_curve(points)
+    return points
+
+
+def _growths(budget: float) -> list[Growth]:
+    growths = []
+    for growth in measure_growth(budget):
+        _say(f"{GROWTH}: {growth.dimension.name} done")
+        growths.append(growth)
+    pictures.draw_growth(growths)
+    return growths
 
 
 def _arguments() -> argparse.Namespace:
@@ -79,6 +110,8 @@ def _catalogue() -> dict[str, str]:
         **{workload.name: workload.what for workload in WORKLOADS},
         IMPORT: f"import {OURS} against import pyarrow.parquet, numpy",
         MEMORY: "peak memory of a streaming scan of all columns",
+        CURVE: f"a predicate that {PERCENTS[0]} to {PERCENTS[-1]}% match, of 3 and of all columns",
+        GROWTH: f"time and memory against {', '.join(one.name for one in DIMENSIONS)}",
     }
 
 

@@ -66,8 +66,11 @@ class Contestant(Protocol):
     def read(self, path: str, columns: Sequence[str]) -> pa.Table:
         """These columns, all rows."""
 
-    def filter(self, path: str, where: Where) -> pa.Table:
-        """The rows that match, all columns."""
+    def filter(self, path: str, where: Where, columns: Sequence[str] | None = None) -> pa.Table:
+        """The rows that match, these columns of them; all columns if None."""
+
+    def find(self, path: str, where: Where) -> pa.Table:
+        """The one row that matches, all columns; nobody is told that there is only one."""
 
     def filter_head(self, path: str, where: Where, count: int) -> pa.Table:
         """The first `count` rows that match, all columns."""

@@ -1,10 +1,10 @@
 """Seeded data files, made on first use and kept below `benchmarks/.data/`.
 
-In: a `Scale` (full or quick) and, for `trips`, a codec. Out: a `Sample`, the path of a
-complete file or folder and its shape. Tables are made block by block, one row group at a time,
-so that memory stays low; a file or folder appears under its own name only once it is whole. A
-new data set is a function that returns `_keep(name, rows, schema, blocks, ...)`, or
-`_keep_folder(name, rows, files)` if it is many files.
+In: a `Scale` (full or quick) and, for `trips`, a codec; for `grid` and `grids`, the shape itself.
+Out: a `Sample`, the path of a complete file or folder and its shape. Tables are made block by
+block, one row group at a time, so that memory stays low; a file or folder appears under its own
+name only once it is whole. A new data set is a function that returns
+`_keep(name, rows, schema, blocks, ...)`, or `_keep_folder(name, rows, files)` if it is many files.
 """
 
 import os
@@ -12,6 +12,7 @@ import shutil
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -143,6 +144,18 @@ def trips(scale: Scale, codec: str) -> Sample:
     )
 
 
+def trips_with_bloom(scale: Scale) -> Sample:
+    """The same as `trips`, with Bloom filters on the unique strings."""
+    return _keep(
+        f"trips-{scale.trips_rows}-{scale.trips_group}-bloom",
+        scale.trips_rows,
+        TRIPS_SCHEMA,
+        _trips_blocks(scale.trips_rows, scale.trips_group),
+        "snappy",
+        bloom_filter_options={"token": {"ndv": scale.trips_group, "fpp": 0.01}},
+    )
+
+
 def wide(scale: Scale) -> Sample:
     """Very many columns of floats and few rows: what a footer costs."""
     names = [f"f{number:05d}" for number in range(scale.wide_columns)]
@@ -166,25 +179,57 @@ def lake(scale: Scale) -> Sample:
     return _keep_folder(f"lake-{files}-{rows}", files * rows, _lake_files(files, rows))
 
 
+def grid(groups: int, group: int, page: int, columns: int) -> Sample:
+    """Row groups of `group` rows, pages of `page` rows: how cost grows with the shape of a file.
+
+    Nothing is dictionary-encoded, so that every page costs the same.
+    """
+    return _keep(
+        f"grid-{groups}-{group}-{page}-{columns}",
+        groups * group,
+        _grid_schema(columns),
+        (_grid_block(number * group, group, columns) for number in range(groups)),
+        "snappy",
+        use_dictionary=False,
+        max_rows_per_page=page,
+        write_batch_size=min(page, 1_024),
+    )
+
+
+def grids(files: int, rows: int, columns: int) -> Sample:
+    """Many files of a `grid`, one row group each."""
+    blocks = (_grid_block(number * rows, rows, columns) for number in range(files))
+    named = ((f"part-{number:05d}.parquet", block) for number, block in enumerate(blocks))
+    name = f"grids-{files}-{rows}-{columns}"
+    return _keep_folder(name, files * rows, named, use_dictionary=False)
+
+
 def _keep(
-    name: str, rows: int, schema: pa.Schema, blocks: Iterable[pa.Table], codec: str
+    name: str,
+    rows: int,
+    schema: pa.Schema,
+    blocks: Iterable[pa.Table],
+    codec: str,
+    **options: Any,
 ) -> Sample:
     """The file called `name`, written now if it is not there: a row group for each block."""
 
     def write(path: Path) -> None:
-        _write(path, schema, blocks, codec)
+        _write(path, schema, blocks, codec, **options)
 
     return Sample(_made_once(f"{name}-v{VERSION}.parquet", write), rows)
 
 
-def _keep_folder(name: str, rows: int, files: Iterable[tuple[str, pa.Table]]) -> Sample:
+def _keep_folder(
+    name: str, rows: int, files: Iterable[tuple[str, pa.Table]], **options: Any
+) -> Sample:
     """The folder called `name`, written now if it is not there: a row group for each file."""
 
     def write(folder: Path) -> None:
         for place, table in files:
             path = folder / place
             path.parent.mkdir(parents=True, exist_ok=True)
-            _write(path, table.schema, [table], "snappy")
+            _write(path, table.schema, [table], "snappy", **options)
 
     return Sample(_made_once(f"{name}-v{VERSION}", write), rows)
 
@@ -208,7 +253,9 @@ def _made_once(name: str, make: Callable[[Path], None]) -> Path:
     return path
 
 
-def _write(path: Path, schema: pa.Schema, blocks: Iterable[pa.Table], codec: str) -> None:
+def _write(
+    path: Path, schema: pa.Schema, blocks: Iterable[pa.Table], codec: str, **options: Any
+) -> None:
     with pq.ParquetWriter(
         path,
         schema,
@@ -217,6 +264,7 @@ def _write(path: Path, schema: pa.Schema, blocks: Iterable[pa.Table], codec: str
         # time to read.
         compression_level=6 if codec == "gzip" else None,
         write_page_index=True,
+        **options,
     ) as writer:
         for block in blocks:
             writer.write_table(block, row_group_size=block.num_rows)
@@ -268,6 +316,28 @@ def _tokens(row: np.ndarray) -> pa.Array:
     offsets = np.arange(len(row) + 1, dtype=np.int32) * 16
     buffers = [None, pa.py_buffer(offsets), pa.py_buffer(digits)]
     return pa.Array.from_buffers(pa.string(), len(row), buffers)
+
+
+def _grid_schema(columns: int) -> pa.Schema:
+    """A sorted `key`, a `chance` below a million, then floats, integers and strings in turn."""
+    kinds = (pa.float64(), pa.int64(), pa.string())
+    others = [(f"c{number:05d}", kinds[number % len(kinds)]) for number in range(columns - 2)]
+    return pa.schema([("key", pa.int64()), ("chance", pa.int32()), *others])
+
+
+def _grid_block(first: int, count: int, columns: int) -> pa.Table:
+    """The rows from `first` on; the same whatever the other blocks are."""
+    rng = np.random.default_rng([SEED, first])
+    schema = _grid_schema(columns)
+    row = np.arange(first, first + count, dtype=np.uint64)
+    arrays = [pa.array(row.astype(np.int64)), pa.array(rng.integers(0, 10**6, count, np.int32))]
+    for kind in schema.types[len(arrays) :]:
+        numbers = rng.integers(0, 2**62, count)
+        if pa.types.is_string(kind):
+            arrays.append(_tokens(numbers.astype(np.uint64)))
+        else:
+            arrays.append(pa.array(numbers / 2**62 if pa.types.is_floating(kind) else numbers))
+    return pa.Table.from_arrays(arrays, schema=schema)
 
 
 def _wide_blocks(schema: pa.Schema, groups: int, rows: int) -> Iterator[pa.Table]:

@@ -12,6 +12,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from time import perf_counter
 
 import numpy as np
@@ -86,7 +87,7 @@ def measure(
     sample = workload.sample(scale)
     left_out = _check(workload, contestants, sample)
     able = {reader.name: reader for reader in contestants if reader.name not in left_out}
-    timers = {name: _timer(workload, reader, sample) for name, reader in able.items()}
+    timers = {name: timer(partial(workload.run, reader, sample)) for name, reader in able.items()}
     seconds = race(timers, budget)
     reads = _reads(workload, able[OURS], sample) if OURS in able else None
     return Result(workload.name, workload.what, workload.goal, seconds, left_out, reads)
@@ -98,8 +99,8 @@ def measure_import(names: Sequence[str], budget: float) -> Result:
         name: _import_timer(statement) for name, statement in IMPORTS.items() if name in names
     }
     what = "`import fretsaw` against `import pyarrow.parquet, numpy`"
-    for timer in timers.values():
-        timer()  # compiles what is not compiled yet
+    for timed in timers.values():
+        timed()  # compiles what is not compiled yet
     return Result("import", what, IMPORT_GOAL, race(timers, 3 * budget))
 
 
@@ -130,10 +131,13 @@ def _enough(times: Sequence[float], budget: float) -> bool:
     )
 
 
-def _timer(workload: Workload, reader: Contestant, sample: Sample) -> Timer:
+def timer(call: Callable[[], object]) -> Timer:
+    """Times a call, for which nothing is kept from the one before."""
+
     def timed() -> float:
+        ours.forget()
         start = perf_counter()
-        result = workload.run(reader, sample)
+        result = call()
         seconds = perf_counter() - start
         del result  # freeing it is nobody's work
         return seconds

@@ -6,8 +6,9 @@ and of the dictionaries those pages need. A column chunk that is wanted whole ne
 file behind the last wanted row needs no footer, one before it does, because its rows count. A
 condition needs, in blocks that statistics leave open, the column index and the pages of its
 column that this leaves open in turn: up to the last wanted row for a head, from the first one on
-for a tail. Read through `thrift`, with specs of just the fields that matter here; field numbers
-are those of `parquet.thrift`.
+for a tail. Where a Bloom filter can tell, its header and one block of it are needed, and nothing
+more of a row group without the value. Read through `thrift`, with specs of just the fields that
+matter here; field numbers are those of `parquet.thrift`.
 """
 
 import math
@@ -22,10 +23,12 @@ from thrift.protocol.TCompactProtocol import TCompactProtocolAcceleratedFactory
 from thrift.Thrift import TType
 from thrift.TSerialization import deserialize
 
+from benchmarks import bloom
 from benchmarks.contestant import SIGNS, RowNumbers, Where
 
 DICTIONARY_ENCODINGS = {2, 8}  # PLAIN_DICTIONARY, RLE_DICTIONARY
 INTEGERS = {1: "<i4", 2: "<i8"}  # INT32, INT64; bounds of floats leave NaN out and prove little
+STRINGS = 6  # BYTE_ARRAY; the writer of the data shortens no bounds
 NO_ROWS: RowNumbers = np.empty(0, np.int64)
 FOOTER_END = 8  # the footer's length and the magic bytes, at the very end of a file
 
@@ -62,6 +65,8 @@ _ColumnMetaData = _record(
     (7, TType.I64, "total_compressed_size"),
     (11, TType.I64, "dictionary_page_offset"),
     (12, TType.STRUCT, "statistics", _one(_Statistics)),
+    (14, TType.I64, "bloom_filter_offset"),
+    (15, TType.I32, "bloom_filter_length"),
 )
 _ColumnChunk = _record(
     "ColumnChunk",
@@ -170,13 +175,17 @@ def _chunk_bytes(
     overlaps = look[0] < group_rows and look[1] > 0
     if where is not None and not (overlaps and _is_open(where, chunk, *_statistics(chunk))):
         where = None  # the footer decides
+    total: int = 0
+    if where is not None and _has_bloom_filter(where, chunk):
+        total += bloom.header_bytes(chunk.meta_data.bloom_filter_length) + bloom.PROBE_BYTES
+        where = where if _passes_bloom_filter(file, chunk, where) else None
     if len(rows) == 0 and where is None:
-        return 0
+        return total
     file.seek(chunk.offset_index_offset)
     index = _decode(_OffsetIndex, file.read(chunk.offset_index_length))
     pages = index.page_locations
     firsts = np.array([page.first_row_index for page in pages])
-    total: int = chunk.offset_index_length
+    total += chunk.offset_index_length
     needed = set(np.searchsorted(firsts, rows, side="right") - 1)
     if where is not None:
         total += chunk.column_index_length
@@ -187,6 +196,21 @@ def _chunk_bytes(
     if any(_needs_dictionary(file, pages[number]) for number in needed):
         total += pages[0].offset - chunk.meta_data.dictionary_page_offset
     return total
+
+
+def _has_bloom_filter(where: Where, chunk: Any) -> bool:
+    """Whether there is one that can tell: they know equal values alone."""
+    is_equality = [sign for sign, _ in where.tests] == ["=="]
+    return is_equality and chunk.meta_data.bloom_filter_offset is not None
+
+
+def _passes_bloom_filter(file: BinaryIO, chunk: Any, where: Where) -> bool:
+    ((_, value),) = where.tests
+    kind = INTEGERS.get(chunk.meta_data.type)
+    stored = _stored(value)
+    data = stored if kind is None else np.array(stored, kind).tobytes()
+    place = chunk.meta_data.bloom_filter_offset, chunk.meta_data.bloom_filter_length
+    return bloom.may_hold(file, *place, data)
 
 
 def _open_pages(file: BinaryIO, chunk: Any, where: Where) -> set[int]:
@@ -204,15 +228,18 @@ def _statistics(chunk: Any) -> tuple[bytes, bytes, int]:
 
 def _is_open(where: Where, chunk: Any, low: bytes, high: bytes, nulls: int) -> bool:
     """Whether rows between these bounds may match and may not match."""
-    if not low or chunk.meta_data.type not in INTEGERS:
+    kind = chunk.meta_data.type
+    if not low or kind not in {*INTEGERS, STRINGS}:
         return True
-    kind = INTEGERS[chunk.meta_data.type]
-    least, most = (int(np.frombuffer(bound, kind)[0]) for bound in (low, high))
+    least, most = (
+        bound if kind == STRINGS else int(np.frombuffer(bound, INTEGERS[kind])[0])
+        for bound in (low, high)
+    )
     matches = [_match(sign, _stored(value), least, most) for sign, value in where.tests]
     return not (any(match is False for match in matches) or (all(matches) and nulls == 0))
 
 
-def _match(sign: str, value: int, least: int, most: int) -> bool | None:
+def _match(sign: str, value: Any, least: Any, most: Any) -> bool | None:
     """Whether all (True), none (False) or some (None) of the values between bounds match."""
     if sign == "==" and least <= value <= most and least < most:
         return None
@@ -220,8 +247,10 @@ def _match(sign: str, value: int, least: int, most: int) -> bool | None:
     return ends.pop() if len(ends) == 1 else None
 
 
-def _stored(value: Any) -> int:
-    """A value as the file stores it: microseconds for a timestamp."""
+def _stored(value: Any) -> Any:
+    """A value as the file stores it: microseconds for a timestamp, bytes for a string."""
+    if isinstance(value, str):
+        return value.encode()
     if isinstance(value, datetime):
         return int(np.datetime64(value, "us").astype(np.int64))
     return int(value)

@@ -64,7 +64,10 @@ class ParquetFile:
     def read(self, path: str, columns: Sequence[str]) -> pa.Table:
         return pq.ParquetFile(path, pre_buffer=False).read(columns=columns)
 
-    def filter(self, path: str, where: Where) -> pa.Table:
+    def filter(self, path: str, where: Where, columns: Sequence[str] | None = None) -> pa.Table:
+        raise Unsupported(NO_FILTER)
+
+    def find(self, path: str, where: Where) -> pa.Table:
         raise Unsupported(NO_FILTER)
 
     def filter_head(self, path: str, where: Where, count: int) -> pa.Table:
@@ -133,8 +136,12 @@ class Dataset:
     def read(self, path: str, columns: Sequence[str]) -> pa.Table:
         return ds.dataset(path).to_table(columns=list(columns))
 
-    def filter(self, path: str, where: Where) -> pa.Table:
-        return ds.dataset(path).to_table(filter=self._expression(where))
+    def filter(self, path: str, where: Where, columns: Sequence[str] | None = None) -> pa.Table:
+        names = None if columns is None else list(columns)
+        return ds.dataset(path).to_table(names, filter=self._expression(where))
+
+    def find(self, path: str, where: Where) -> pa.Table:
+        return self.filter(path, where)
 
     def filter_head(self, path: str, where: Where, count: int) -> pa.Table:
         # Batches of its own size take longer.
@@ -221,8 +228,12 @@ class Polars:
         # No predicate, so no use for statistics: without them 10,000 columns take 15% less.
         return self._collect(pl.scan_parquet(path, use_statistics=False).select(columns))
 
-    def filter(self, path: str, where: Where) -> pa.Table:
-        return self._collect(pl.scan_parquet(path).filter(where.of(pl.col(where.column))))
+    def filter(self, path: str, where: Where, columns: Sequence[str] | None = None) -> pa.Table:
+        matching = pl.scan_parquet(path).filter(where.of(pl.col(where.column)))
+        return self._collect(matching if columns is None else matching.select(columns))
+
+    def find(self, path: str, where: Where) -> pa.Table:
+        return self.filter(path, where)
 
     def filter_head(self, path: str, where: Where, count: int) -> pa.Table:
         matching = pl.scan_parquet(path).filter(where.of(pl.col(where.column)))
@@ -305,8 +316,12 @@ class DuckDB:
         names = ", ".join(f'"{name}"' for name in columns)
         return self._query(f"SELECT {names} FROM {_quoted(path)}")
 
-    def filter(self, path: str, where: Where) -> pa.Table:
-        return self._query(f"SELECT * FROM {_quoted(path)} WHERE {_sql(where)}")
+    def filter(self, path: str, where: Where, columns: Sequence[str] | None = None) -> pa.Table:
+        names = "*" if columns is None else ", ".join(f'"{name}"' for name in columns)
+        return self._query(f"SELECT {names} FROM {_quoted(path)} WHERE {_sql(where)}")
+
+    def find(self, path: str, where: Where) -> pa.Table:
+        return self.filter(path, where)
 
     def filter_head(self, path: str, where: Where, count: int) -> pa.Table:
         return self._query(f"SELECT * FROM {_quoted(path)} WHERE {_sql(where)} LIMIT {count}")
@@ -392,10 +407,15 @@ class DataFusion:
     def read(self, path: str, columns: Sequence[str]) -> pa.Table:
         return self._context.read_parquet(path).select(*columns).to_arrow_table()
 
-    def filter(self, path: str, where: Where) -> pa.Table:
+    def filter(self, path: str, where: Where, columns: Sequence[str] | None = None) -> pa.Table:
         # One partition keeps the order: two and a sort take a third longer for few rows, and as
         # long for a hundred thousand.
-        return self._matching(self._one_by_one, path, where).to_arrow_table()
+        frame = self._matching(self._one_by_one, path, where)
+        return (frame if columns is None else frame.select(*columns)).to_arrow_table()
+
+    def find(self, path: str, where: Where) -> pa.Table:
+        # One row has no order to keep.
+        return self._matching(self._context, path, where).to_arrow_table()
 
     def filter_head(self, path: str, where: Where, count: int) -> pa.Table:
         return self._matching(self._one_by_one, path, where).limit(count).to_arrow_table()
@@ -495,5 +515,7 @@ def _sql_literal(value: Any) -> str:
             return f"TIMESTAMP '{value}'"
         case date():
             return f"DATE '{value}'"
+        case str():
+            return "'" + value.replace("'", "''") + "'"
         case _:
             return str(value)

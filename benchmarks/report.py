@@ -1,8 +1,9 @@
 """What comes out: a table, its picture, and `RESULTS.md`.
 
 In: the results of a run. Out: Markdown that reads as well on a terminal, one row for each
-workload; a picture of the ratios, `results.png`; and, after a full run, both the table and the
-facts about the machine in `RESULTS.md`: cores, memory and versions, nothing that names it.
+workload, share of a curve or dimension of growth; a picture of the ratios, `results.png`; and,
+after a full run, both the table and the facts about the machine in `RESULTS.md`: cores, memory
+and versions, nothing that names it.
 """
 
 import os
@@ -14,8 +15,11 @@ from pathlib import Path
 from matplotlib.figure import Figure
 
 from benchmarks import THREADS
+from benchmarks.curve import Point
+from benchmarks.growth import Growth
 from benchmarks.measure import OTHER_ROWS, OURS, Result
 from benchmarks.memory import Memory
+from benchmarks.ours import Plain
 
 FOLDER = Path(__file__).parent
 PACKAGES = ("fretsaw", "pyarrow", "polars", "duckdb", "datafusion", "numpy")
@@ -66,6 +70,44 @@ def memory_table(memory: Mapping[str, Memory]) -> str:
     return _markdown(["streaming scan", "above imports MB", "peak MB", "goal", "met"], rows)
 
 
+def curve_tables(points: Sequence[Point]) -> str:
+    """A table for each projection, a row for each share of the rows."""
+    seen = dict.fromkeys(name for p in points for name in (*p.seconds, *p.wrong))
+    names = sorted(seen, key=lambda name: (name != OURS, name != Plain.name))
+    tables = []
+    for projection in dict.fromkeys(point.projection for point in points):
+        head = [f"{projection}, % that match", "rows", *(f"{name} ms" for name in names)]
+        head += [f"to {Plain.name}", "to best peer"]
+        rows = []
+        for point in (point for point in points if point.projection == projection):
+            times = [_curve_time(point, name) for name in names]
+            ratios = [point.to_plain, point.to_best_peer]
+            shown = ["" if ratio is None else f"{ratio:.2f}" for ratio in ratios]
+            rows.append([f"{point.percent:g}", str(point.rows), *times, *shown])
+        tables.append(_markdown(head, rows))
+    return "\n\n".join(tables)
+
+
+def growth_table(growths: Sequence[Growth]) -> str:
+    """A row for each dimension: its ends, the exponents, and how much of it is planning."""
+    head = ["growth", "from", "to", "ms", "ms", "exponent", "planning", "MB", "MB", "exponent"]
+    rows = []
+    for growth in growths:
+        sizes, seconds, megabytes = growth.dimension.sizes, growth.seconds, growth.megabytes
+        rows.append(
+            [
+                growth.dimension.what,
+                *(f"{sizes[end]:,}" for end in (0, -1)),
+                *(f"{seconds[end] * 1e3:.4g}" for end in (0, -1)),
+                f"{growth.exponent(seconds):.2f}",
+                f"{growth.planning_share:.0%}",
+                *(f"{megabytes[end]:.3g}" for end in (0, -1)),
+                f"{growth.exponent(megabytes):.2f}",
+            ]
+        )
+    return _markdown(head, rows)
+
+
 def draw(results: Sequence[Result], path: Path = FOLDER / "results.png") -> None:
     """A bar for each workload, from 1.0 (as fast as the best peer) to its ratio."""
     drawn = [result for result in results if result.ratio is not None]
@@ -95,16 +137,16 @@ def draw(results: Sequence[Result], path: Path = FOLDER / "results.png") -> None
     figure.savefig(path, dpi=130)
 
 
-def write(text: str, results: Sequence[Result], path: Path = FOLDER / "RESULTS.md") -> None:
-    """The tables of a run, what the workloads are, and where they ran."""
-    works = "\n".join(f"- `{result.name}`: {result.what}" for result in results)
+def write(text: str, works: Mapping[str, str], path: Path = FOLDER / "RESULTS.md") -> None:
+    """The tables of a run, what the workloads are by name, and where they ran."""
+    listed = "\n".join(f"- `{name}`: {what}" for name, what in works.items())
     path.write_text(
         "# Results of the last full run\n\n"
         "Written by `make bench`. Best time of several rounds, all contestants in turn in one\n"
         f"run, warm file cache, {THREADS} threads each, everybody checked to return the same\n"
         f"rows. Ratio: {OURS} to the best peer, below 1.0 is ahead. Bytes ratio: bytes read to\n"
         f"the fewest possible, goal {BYTES_GOAL}.\n\n"
-        f"{text}\n\n## Workloads\n\n{works}\n\n## Machine\n\n{_machine()}\n"
+        f"{text}\n\n## Workloads\n\n{listed}\n\n## Machine\n\n{_machine()}\n"
     )
 
 
@@ -122,6 +164,12 @@ def _milliseconds(result: Result, name: str) -> str:
         return "WRONG" if result.left_out[name] == OTHER_ROWS else "-"
     seconds = result.seconds.get(name)
     return "" if seconds is None else f"{seconds * 1e3:.4g}"
+
+
+def _curve_time(point: Point, name: str) -> str:
+    if name in point.wrong:
+        return "WRONG"
+    return f"{point.seconds[name] * 1e3:.4g}" if name in point.seconds else ""
 
 
 def _markdown(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

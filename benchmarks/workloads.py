@@ -107,6 +107,13 @@ def _one_trip(sample: Sample) -> Where:
     return Where("trip_id", (("==", _inside(sample) * 3 + 1_000_000),))
 
 
+@cache
+def _one_token(sample: Sample) -> Where:
+    """The unique string of a row within a page, which nothing but the file itself tells."""
+    tokens = pq.read_table(sample.path, columns=["token"])["token"]
+    return Where("token", (("==", tokens[_inside(sample)].as_py()),))
+
+
 def _three_quarters_of_trips(sample: Sample) -> Where:
     """From an eighth to seven eighths, from within a page to within a page."""
     low, high = (sample.rows * eighths // 8 + INSIDE for eighths in (1, 7))
@@ -141,6 +148,10 @@ def _matching(sample: Sample, where: Where) -> RowNumbers:
 
 def _all_rows(reader: Contestant, path: str, where: Where) -> pa.Table:
     return reader.filter(path, where)
+
+
+def _one_row(reader: Contestant, path: str, where: Where) -> pa.Table:
+    return reader.find(path, where)
 
 
 def _filter(
@@ -189,6 +200,22 @@ WORKLOADS = (
         _five_minutes,
     ),
     _filter("point", "one value of a sorted key, all columns", 0.5, _trips("snappy"), _one_trip),
+    _filter(
+        "needle",
+        "one value of an unsorted unique string, no Bloom filter, all columns",
+        0.8,
+        _trips("snappy"),
+        _one_token,
+        _one_row,
+    ),
+    _filter(
+        "bloom",
+        "one value of an unsorted unique string, with Bloom filters, all columns",
+        0.5,
+        data.trips_with_bloom,
+        _one_token,
+        _one_row,
+    ),
     Workload(
         "offset",
         "skip three quarters of the rows, head 10, all columns",

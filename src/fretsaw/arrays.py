@@ -1,5 +1,7 @@
 """Rows picked out of Arrow arrays by runs."""
 
+from collections.abc import Sequence
+
 import numpy as np
 import pyarrow as pa
 
@@ -31,6 +33,14 @@ def pick(
     lengths = ends - starts
     before = np.cumsum(lengths) - lengths
     return take_rows(column, np.arange(wanted) + np.repeat(starts - before, lengths))
+
+
+def joined(columns: Sequence[pa.ChunkedArray]) -> pa.ChunkedArray:
+    """Columns of one type, one behind the other."""
+    if len(columns) == 1:
+        return columns[0]
+    chunks = [chunk for column in columns for chunk in column.chunks]
+    return pa.chunked_array(chunks, columns[0].type)
 
 
 def expanded(column: pa.ChunkedArray) -> pa.ChunkedArray:

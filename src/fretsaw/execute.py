@@ -13,21 +13,24 @@ import numpy as np
 import pyarrow as pa
 
 from fretsaw import scratch, threads
-from fretsaw.arrays import take_rows
+from fretsaw.arrays import joined, take_rows
 from fretsaw.condition import checks_of
 from fretsaw.files import OpenFile
 from fretsaw.layout import Block, Int64s, PageIndex
-from fretsaw.plan import BlockRows, Window, divide, ramp
+from fretsaw.plan import BlockRows, Window, decoded_bytes, divide, ramp
 from fretsaw.projection import Projection
 from fretsaw.schema import SchemaNode
-from fretsaw.search import Decoded, Experience, Match, decode, find
+from fretsaw.search import Decoded, Experience, Match, Wanted, decode, find
 from fretsaw.selection import RowSelection
 from fretsaw.survey import Search
 
 GROUP_BYTES = 1 << 20
 """Leaves are decoded together, as one small file, up to this size."""
-MOST_AHEAD = 16
-"""No more pieces than this are begun ahead, however small they are."""
+FIRST_AHEAD, MOST_AHEAD = 4, 16
+"""No more pieces than this are begun ahead, however small: few until many were asked for."""
+TOGETHER_BYTES = 1 << 20
+MOST_TOGETHER = 64
+"""So many blocks of a file are decoded together, as one small file, up to this size."""
 MOST_TURNS = 64
 """Two arrays that take turns more often than this are copied into one, not sliced."""
 
@@ -57,25 +60,49 @@ class _Candidates:
     rows: RowSelection
     pages: list[PageIndex] | None
     """The pages of the leaves of the result, where they are known already."""
-    width: float
+    size: float
+    """Bytes once they are decoded."""
     finding: threads.Task[Match] | None
 
     def match(self) -> Match:
         return Match(self.rows, {}) if self.finding is None else self.finding.result()
 
+    @property
+    def is_found(self) -> bool:
+        return self.finding is None or self.finding.done()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Found:
+    """Rows of a block to decode, and what is decoded of them already."""
+
+    work: BlockWork
+    wanted: Wanted
+    decoded: dict[int, Decoded]
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Piece:
-    """Rows of a block that are being decoded."""
+    """Rows of one or more blocks of a file that are being decoded."""
 
-    work: BlockWork
-    rows: RowSelection
+    found: list[_Found]
     tasks: list[threads.Task[list[pa.ChunkedArray]]]
-    decoded_bytes: float
+    size: float
 
     def table(self) -> pa.Table:
         arrays = [array for task in self.tasks for array in task.result()]
-        return self.work.projection.table(arrays, self.rows, self.work.first_row)
+        first = self.found[0].work
+        return first.projection.table(arrays, self._rows(), first.first_row)
+
+    def _rows(self) -> RowSelection:
+        """The rows of all blocks, counted from where the first one begins."""
+        parts: list[RowSelection] = []
+        end = self.found[0].work.first_row
+        for some in self.found:
+            begin = some.work.first_row
+            parts += (RowSelection.none(begin - end), some.wanted.rows)
+            end = begin + some.work.block.num_rows
+        return RowSelection().concat(*parts)
 
 
 class Execution:
@@ -86,6 +113,10 @@ class Execution:
         self._piece_bytes = piece_bytes
         self._reach = float(max(window.rows_needed or 0, 1))
         """Rows to search next where few may be enough."""
+        self._asked = 0
+        """Pieces that were asked for."""
+        self._together = 1
+        """Blocks to decode together; more and more, since the first rows may be enough."""
         self._experience = Experience()
         self._waiting = self._divided(blocks)
         self._candidates: deque[_Candidates] = deque()
@@ -98,6 +129,7 @@ class Execution:
             while self._pieces:
                 tables = [self._pieces[0].table()]
                 self._pieces.popleft()
+                self._asked += 1
                 self._advance()
                 yield tables.pop()
         finally:
@@ -112,20 +144,18 @@ class Execution:
             self._find_more()
             if not self._candidates:
                 return
-            front = self._candidates[0]
-            ahead = sum(piece.decoded_bytes for piece in self._pieces)
-            is_full = ahead >= 2 * self._piece_bytes or len(self._pieces) >= MOST_AHEAD
-            is_found = front.finding is None or front.finding.done()
-            if self._pieces and (is_full or not is_found):
+            ahead = sum(piece.size for piece in self._pieces)
+            most = min(MOST_AHEAD, FIRST_AHEAD + 2 * self._asked)
+            is_full = ahead >= 2 * self._piece_bytes or len(self._pieces) >= most
+            if self._pieces and (is_full or not self._candidates[0].is_found):
                 return
-            self._candidates.popleft()
-            self._decode(front)
+            self._decode(self._next_together())
 
     def _find_more(self) -> None:
         """Begin to search the next rows, as far as they are surely or likely needed."""
-        size = sum(c.width * c.rows.selected_count for c in self._candidates)
-        rows = sum(c.rows.selected_count for c in self._candidates)
-        while size < 2 * self._piece_bytes and len(self._candidates) < MOST_AHEAD:
+        size = sum(candidates.size for candidates in self._candidates)
+        rows = sum(candidates.rows.selected_count for candidates in self._candidates)
+        while size < 2 * self._piece_bytes and not self._is_enough(size):
             needed = self._window.rows_needed
             if needed is not None and rows >= needed:
                 return
@@ -133,36 +163,75 @@ class Execution:
             if following is None:
                 return
             self._candidates.append(following)
-            size += following.width * following.rows.selected_count
+            size += following.size
             rows += following.rows.selected_count
 
-    def _decode(self, candidates: _Candidates) -> None:
+    def _is_enough(self, size: float) -> bool:
+        """Whether no more candidates are worth beginning: files are open meanwhile."""
+        count = len(self._candidates)
+        if count < MOST_AHEAD:
+            return False
+        is_one_file = self._candidates[0].work.file is self._candidates[-1].work.file
+        return not is_one_file or size > TOGETHER_BYTES or count >= self._together
+
+    def _next_together(self) -> list[_Candidates]:
+        """The next candidates: small ones of several blocks of a file are decoded together."""
+        together = [self._candidates.popleft()]
+        size = together[0].size
+        while self._candidates and len(together) < self._together:
+            following = self._candidates[0]
+            size += following.size
+            is_same = following.work.file is together[0].work.file
+            if not is_same or not following.is_found or size > TOGETHER_BYTES:
+                break
+            together.append(self._candidates.popleft())
+        if self._window.tail is None:  # the blocks of a tail come last first
+            self._together = min(2 * self._together, MOST_TOGETHER)
+        return together
+
+    def _decode(self, together: Sequence[_Candidates]) -> None:
         """Begin to decode what matches and lies inside the window."""
-        work, found = candidates.work, candidates.match()
-        rows = found.rows
-        if self._window:
-            rows, self._window = self._window.apply(rows)
-        if not rows.selects_any():
+        kept: list[tuple[_Candidates, RowSelection, dict[int, Decoded]]] = []
+        for candidates in together:
+            match = candidates.match()
+            rows = match.rows
+            if self._window:
+                rows, self._window = self._window.apply(rows)
+            if rows.selects_any():
+                kept.append((candidates, rows, match.decoded))
+        if not kept:
             return
-        leaves = work.projection.leaves
-        pages = candidates.pages
-        if pages is None:
-            known = work.search.pages if work.search else {}
-            selected = replace(work.selected, rows=rows)
-            pages = work.file.pages_of(selected, leaves, self._piece_bytes, known)
-        tasks = list(_start(work, pages, rows, found.decoded))
-        size = sum(index.width for index in pages) * rows.selected_count
-        self._pieces.append(_Piece(work, rows, tasks, size))
+        first = together[0].work
+        pages = first.file.pages_of_each(
+            [
+                (BlockRows(c.work.block, rows), c.work.search.pages if c.work.search else {})
+                for c, rows, _ in kept
+                if c.pages is None
+            ],
+            first.projection.leaves,
+            self._piece_bytes,
+        )
+        read = iter(pages)
+        found = [
+            _Found(c.work, Wanted(c.work.block, rows, c.pages or next(read)), decoded)
+            for c, rows, decoded in kept
+        ]
+        size = sum(decoded_bytes(some.wanted.rows, some.wanted.pages) for some in found)
+        self._pieces.append(_Piece(found, list(_start(found)), size))
 
     def _divided(self, blocks: Iterable[BlockWork]) -> Iterator[_Candidates]:
         for work in blocks:
             leaves, rows = work.projection.leaves, work.selected.rows
+            chunks = work.file.chunks(work.block, leaves)
             if work.search is None:
+                size = decoded_bytes(rows, chunks)
+                if size <= self._piece_bytes:
+                    yield _Candidates(work, rows, None, size, None)
+                    continue
                 pages = work.file.pages_of(work.selected, leaves, self._piece_bytes)
-                width = sum(index.width for index in pages)
                 proven = divide(rows, pages, self._piece_bytes)
                 for piece in proven if self._window.tail is None else proven[::-1]:
-                    yield _Candidates(work, piece, pages, width, None)
+                    yield _Candidates(work, piece, pages, decoded_bytes(piece, pages), None)
                 continue
             # Where few rows may be enough, pages are worth knowing even of whole blocks.
             few = self._window.rows_needed is not None
@@ -172,7 +241,6 @@ class Execution:
                 0 if few else self._piece_bytes,
                 work.search.pages,
             )
-            chunks = work.file.chunks(work.block, leaves)
             width = sum(index.width for index in (*searched, *chunks))
             if not few:
                 pieces = divide(rows, searched, self._piece_bytes, width)
@@ -184,53 +252,65 @@ class Execution:
                 finding = threads.start(
                     find, work.file, work.block, work.search, piece, self._experience
                 )
-                yield _Candidates(work, piece, None, width, finding)
+                size = decoded_bytes(piece, searched, width)
+                yield _Candidates(work, piece, None, size, finding)
 
 
-def _start(
-    work: BlockWork, pages: Sequence[PageIndex], rows: RowSelection, decoded: dict[int, Decoded]
-) -> Iterator[threads.Task[list[pa.ChunkedArray]]]:
+def _start(found: Sequence[_Found]) -> Iterator[threads.Task[list[pa.ChunkedArray]]]:
     """Begin to decode rows: a task for each group of leaves."""
-    sizes = [int(i.sizes[i.overlapping(rows.starts, rows.ends)].sum()) for i in pages]
-    leaves = work.projection.leaves
-    for group in _groups(leaves, sizes, decoded):
-        first = leaves[group.start]
-        if first.leaf_index in decoded:
-            before = decoded[first.leaf_index]
-            yield threads.start(_reuse, work, first, pages[group.start], rows, before)
+    file, leaves = found[0].work.file, found[0].work.projection.leaves
+    sizes = [0] * len(leaves)
+    for some in found:
+        runs = some.wanted.rows.starts, some.wanted.rows.ends
+        for place, index in enumerate(some.wanted.pages):
+            sizes[place] += int(index.sizes[index.overlapping(*runs)].sum())
+    is_decoded = [any(leaf.leaf_index in some.decoded for some in found) for leaf in leaves]
+    for group in _groups(sizes, is_decoded):
+        part = slice(group.start, group.stop)
+        wanted = [replace(some.wanted, pages=some.wanted.pages[part]) for some in found]
+        if is_decoded[group.start]:
+            leaf = leaves[group.start]
+            before = [some.decoded.get(leaf.leaf_index) for some in found]
+            yield threads.start(_reuse, file, leaf, wanted, before)
         else:
-            part = slice(group.start, group.stop)
-            yield threads.start(decode, work.file, work.block, leaves[part], pages[part], rows)
+            yield threads.start(decode, file, leaves[part], wanted)
 
 
-def _groups(
-    leaves: Sequence[SchemaNode], sizes: Sequence[int], decoded: dict[int, Decoded]
-) -> Iterator[range]:
+def _groups(sizes: Sequence[int], is_decoded: Sequence[bool]) -> Iterator[range]:
     """Neighbouring leaves that are decoded together; one that is decoded already stays alone."""
-    begin, total, alone = 0, 0, False
-    for position, (leaf, size) in enumerate(zip(leaves, sizes, strict=True)):
-        is_decoded = leaf.leaf_index in decoded
-        if position > begin and (alone or is_decoded or total + size > GROUP_BYTES):
+    begin, total = 0, 0
+    for position, size in enumerate(sizes):
+        alone = is_decoded[position] or is_decoded[begin]
+        if position > begin and (alone or total + size > GROUP_BYTES):
             yield range(begin, position)
             begin, total = position, 0
-        alone = is_decoded
         total += size
-    if begin < len(sizes):
+    if sizes:
         yield range(begin, len(sizes))
 
 
 def _reuse(
-    work: BlockWork, leaf: SchemaNode, pages: PageIndex, rows: RowSelection, before: Decoded
+    file: OpenFile, leaf: SchemaNode, wanted: Sequence[Wanted], before: Sequence[Decoded | None]
 ) -> list[pa.ChunkedArray]:
     """A leaf of which some rows are decoded already."""
-    missing = rows & ~before.rows
-    if not missing.selects_any():
-        return [before.plain(leaf, rows)]
-    (decoded,) = decode(work.file, work.block, [leaf], [pages], missing)
-    known = rows & before.rows
-    if not known.selects_any():
-        return [decoded]
-    return [_interleaved([known, missing], [before.plain(leaf, known), decoded])]
+    return [joined([_completed(file, leaf, *pair) for pair in zip(wanted, before, strict=True)])]
+
+
+def _completed(
+    file: OpenFile, leaf: SchemaNode, wanted: Wanted, before: Decoded | None
+) -> pa.ChunkedArray:
+    """What is decoded already, and what is missing."""
+    rows = wanted.rows
+    known = rows & before.rows if before is not None else RowSelection.none(rows.row_count)
+    missing = rows & ~known
+    selections, arrays = [], []
+    if before is not None and known.selects_any():
+        selections.append(known)
+        arrays.append(before.plain(leaf, known))
+    if missing.selects_any():
+        selections.append(missing)
+        arrays += decode(file, [leaf], [replace(wanted, rows=missing)])
+    return arrays[0] if len(arrays) == 1 else _interleaved(selections, arrays)
 
 
 def _interleaved(

@@ -69,19 +69,34 @@ class OpenFile:
 
         Some may be `known` already, by the index of their leaf.
         """
-        block, rows = selected.block, selected.rows
-        chunks = self.chunks(block, leaves)
-        if fits_whole(rows, chunks, piece_bytes):
-            return chunks
-        until = int(rows.ends[-1])
-        found = known or {}
-        steps = [
-            self.reader.page_index(block, leaf, chunk, until)
-            for leaf, chunk in zip(leaves, chunks, strict=True)
-            if leaf.leaf_index not in found
-        ]
-        read = iter(formats.run_together(steps, self.fetch))
-        return [found.get(leaf.leaf_index) or next(read) for leaf in leaves]
+        return self.pages_of_each([(selected, known or {})], leaves, piece_bytes)[0]
+
+    def pages_of_each(
+        self,
+        blocks: Sequence[tuple[BlockRows, Mapping[int, PageIndex]]],
+        leaves: Sequence[SchemaNode],
+        piece_bytes: int,
+    ) -> list[list[PageIndex]]:
+        """The same for several blocks, whose indexes are read at once."""
+        pages: list[list[PageIndex]] = []
+        places: list[tuple[int, int]] = []
+        steps = []
+        for number, (selected, known) in enumerate(blocks):
+            chunks = self.chunks(selected.block, leaves)
+            pages.append(chunks)
+            if fits_whole(selected.rows, chunks, piece_bytes):
+                continue
+            until = int(selected.rows.ends[-1])
+            for place, (leaf, chunk) in enumerate(zip(leaves, chunks, strict=True)):
+                if leaf.leaf_index in known:
+                    chunks[place] = known[leaf.leaf_index]
+                else:
+                    places.append((number, place))
+                    steps.append(self.reader.page_index(selected.block, leaf, chunk, until))
+        found = formats.run_together(steps, self.fetch)
+        for (number, place), index in zip(places, found, strict=True):
+            pages[number][place] = index
+        return pages
 
 
 def open_file(entry: Entry, options: ReadOptions, like: FileReader | None = None) -> OpenFile:

@@ -131,8 +131,12 @@ class FileReader(Protocol):
         """
         ...
 
-    def decode(self, parts: Sequence[Any], allocate: Allocate) -> list[pa.ChunkedArray]:
-        """For each part, an array of exactly the selected rows, none of it in such memory."""
+    def decode(self, leaves: Sequence[Sequence[Any]], allocate: Allocate) -> list[pa.ChunkedArray]:
+        """For each leaf, an array of exactly the selected rows of its parts.
+
+        The parts are those of different blocks, as many for each leaf. `allocate` gives memory to
+        work with, of which nothing is left in the arrays.
+        """
         ...
 
 

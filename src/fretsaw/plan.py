@@ -206,6 +206,15 @@ def fits_whole(rows: RowSelection, chunks: Sequence[PageIndex], piece_bytes: int
     return sum(chunk.width for chunk in chunks) * rows.row_count <= 2 * piece_bytes
 
 
+def decoded_bytes(
+    rows: RowSelection, pages: Sequence[PageIndex], width: float | None = None
+) -> float:
+    """Memory that it takes, roughly: that of the rows, or of all pages of a leaf between them."""
+    between = int(rows.ends[-1] - rows.starts[0])
+    widths = [index.width for index in pages]
+    return max((width or sum(widths)) * rows.selected_count, *(w * between for w in widths), 1)
+
+
 def divide(
     rows: RowSelection, pages: Sequence[PageIndex], piece_bytes: int, width: float | None = None
 ) -> list[RowSelection]:
@@ -215,10 +224,7 @@ def divide(
     has the bytes of the pages' leaves, or `width` where others will be decoded too.
     """
     begin, end = int(rows.starts[0]), int(rows.ends[-1])
-    density = rows.selected_count / (end - begin)
-    widths = [index.width for index in pages]
-    widest = max([(width or sum(widths)) * density, *widths], default=0)
-    target = max(1, int(piece_bytes / widest)) if widest else end - begin
+    target = max(1, int(piece_bytes * (end - begin) / decoded_bytes(rows, pages, width)))
     if end - begin <= 2 * target:
         return [rows]
     cuts, costs = _cheap_cuts(pages, begin, end, most=piece_bytes / 4)

@@ -8,6 +8,7 @@ as that was seen before. What was decoded is handed on, to be reused.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import cycle
 from math import prod
 
 import pyarrow as pa
@@ -95,40 +96,48 @@ def find(
     return Match(finder.find(search.condition, rows), finder.decoded)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Wanted:
+    """Rows of a block to decode, and the pages of some leaves."""
+
+    block: Block
+    rows: RowSelection
+    pages: Sequence[PageIndex]
+
+
 def decode(
     file: OpenFile,
-    block: Block,
     leaves: Sequence[SchemaNode],
-    pages: Sequence[PageIndex],
-    rows: RowSelection,
+    wanted: Sequence[Wanted],
     encoded: bool = False,
 ) -> list[pa.ChunkedArray]:
-    """Fetch, cut and decode some leaves of a block; strings may stay `encoded`."""
+    """Fetch, cut and decode some leaves of blocks; strings may stay `encoded`."""
     with scratch.lease() as allocate:
-        return _decode(file, block, leaves, pages, rows, encoded, allocate)
+        return _decode(file, leaves, wanted, encoded, allocate)
 
 
 def _decode(
     file: OpenFile,
-    block: Block,
     leaves: Sequence[SchemaNode],
-    pages: Sequence[PageIndex],
-    rows: RowSelection,
+    wanted: Sequence[Wanted],
     encoded: bool,
     allocate: scratch.Allocate,
 ) -> list[pa.ChunkedArray]:
     cuts = [
-        file.reader.cut(block, leaf, index, rows, encoded)
-        for leaf, index in zip(leaves, pages, strict=True)
+        file.reader.cut(some.block, leaf, some.pages[place], some.rows, encoded)
+        for place, leaf in enumerate(leaves)
+        for some in wanted
     ]
     parts = formats.run_together(cuts, partial(file.fetch, allocate=allocate))
-    arrays = file.reader.decode(parts, allocate)
+    count = len(wanted)
+    by_leaf = [parts[place : place + count] for place in range(0, len(parts), count)]
+    arrays = file.reader.decode(by_leaf, allocate)
     if is_tracing():
-        for part in parts:
+        for part, some in zip(parts, cycle(wanted), strict=False):
             record_decode(part.count_pages(), part.rows)
             if part.fallback:
                 path = ".".join(part.leaf.path)
-                record_fallback(Fallback(file.name, path, block.ordinal, part.fallback))
+                record_fallback(Fallback(file.name, path, some.block.ordinal, part.fallback))
     return arrays
 
 
@@ -184,7 +193,8 @@ class _Finder:
         if before is not None and not (rows & ~before.rows).selects_any():
             return before.of(rows)
         pages = self._pages(leaf, rows, WHOLE)
-        (values,) = decode(self._file, self._block, [leaf], [pages], rows, encoded=True)
+        wanted = Wanted(self._block, rows, [pages])
+        (values,) = decode(self._file, [leaf], [wanted], encoded=True)
         bounds = self._search.bounds.get(leaf.leaf_index)
         if bounds is not None and not leaf.as_stored and not leaf.is_repeated:
             self._require_bounds(leaf, rows, values, pages, bounds)
@@ -208,18 +218,11 @@ class _Finder:
         return check.fold != "all" and rows.selected_count > MANY_ROWS
 
     def _narrowed(self, check: Check, rows: RowSelection) -> RowSelection:
-        """The rows without pages that do not hold the strings, if some pages do not."""
+        """The rows without pages that do not hold the strings: searching costs less."""
+        assert isinstance(check.values, ValueSet)
         pages = self._pages(check.leaf, rows, 0)
         if pages.reason is not None:
             return rows
-        sample = rows.limit(MANY_ROWS)
-        left = self._searched(check, pages, sample)
-        if left.selected_count * 2 > sample.selected_count:  # they are everywhere
-            return rows
-        return left | self._searched(check, pages, rows.offset(MANY_ROWS))
-
-    def _searched(self, check: Check, pages: PageIndex, rows: RowSelection) -> RowSelection:
-        assert isinstance(check.values, ValueSet)
         keys = check.values.points() or ()
         steps = self._file.reader.narrowed(self._block, check.leaf, pages, rows, keys)
         with scratch.lease() as allocate:

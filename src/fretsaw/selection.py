@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 Int64Array = NDArray[np.int64]
 
 _INT64_MAX = 2**63 - 1
+_MANY_EDGES = 8  # one in so many rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +115,10 @@ class RowSelection:
         framed = np.zeros(mask.size + 2, dtype=np.bool_)
         framed[1:-1] = mask
         edges = np.flatnonzero(framed[1:] != framed[:-1])
-        return cls._of_runs(edges[0::2], edges[1::2], mask.size)
+        selection = cls._of_runs(edges[0::2], edges[1::2], mask.size)
+        if edges.size * _MANY_EDGES > mask.size:  # then they are asked for, and cost more later
+            object.__setattr__(selection, "_bits", _packed(mask))
+        return selection
 
     @classmethod
     def from_ranges(cls, ranges: ArrayLike, total: SupportsIndex) -> RowSelection:
@@ -206,7 +210,6 @@ class RowSelection:
         bits = self._bits
         if bits is None:
             bits = bits_of(self.starts, self.ends, self.row_count)
-            bits.setflags(write=False)
             object.__setattr__(self, "_bits", bits)
         return bits
 
@@ -499,7 +502,13 @@ def _holds_rows(edges: Int64Array) -> NDArray[np.bool_]:
 
 def bits_of(starts: Int64Array, ends: Int64Array, row_count: int) -> NDArray[np.uint8]:
     """A bit for each row, the lowest first: set in the disjoint runs from `starts` to `ends`."""
-    return np.packbits(_mask_of(starts, ends, row_count), bitorder="little")
+    return _packed(_mask_of(starts, ends, row_count))
+
+
+def _packed(mask: NDArray[np.bool_]) -> NDArray[np.uint8]:
+    bits = np.packbits(mask, bitorder="little")
+    bits.setflags(write=False)
+    return bits
 
 
 def _mask_of(starts: Int64Array, ends: Int64Array, row_count: int) -> NDArray[np.bool_]:

@@ -47,8 +47,8 @@ class Segment:
     """Rows to decode; Arrow stops behind them."""
     page_rows: int
     """Rows that the pages hold."""
-    keeps_dictionary: bool = False
-    """Whether strings stay dictionary-encoded until those that are wanted are picked."""
+    dictionary_entries: int = 0
+    """Entries of the dictionary by which strings stay encoded until the wanted ones are picked."""
 
     @property
     def is_exact(self) -> bool:
@@ -72,7 +72,7 @@ class ParquetPart:
     """The same runs, if other leaves have them too."""
     pages: int | None
     fallback: str | None
-    encoded: bool
+    stays_encoded: bool
     """Whether strings may stay dictionary-encoded."""
 
     @property
@@ -83,12 +83,25 @@ class ParquetPart:
     def rows(self) -> int:
         return sum(segment.rows for segment in self.segments)
 
+    @property
+    def page_rows(self) -> int:
+        """Rows that its pages hold."""
+        return sum(segment.page_rows for segment in self.segments)
+
     def count_pages(self) -> int:
         """How many data pages the part holds, by hopping over the headers where need be."""
-        if self.pages is not None:
-            return self.pages
+        return len(self._walked()) if self.pages is None else self.pages
+
+    def holds_what_it_claims(self) -> bool:
+        """Whether its pages have as many values as the chunk claims."""
+        if self.pages is not None:  # this was checked when they were cut
+            return True
         (whole,) = self.segments
-        return sum(page.is_data for page in walk(whole.buffers[0], whole.num_values))
+        return sum(page.num_values for page in self._walked()) == whole.num_values
+
+    def _walked(self) -> list[Page]:
+        (whole,) = self.segments
+        return [page for page in walk(whole.buffers[0], whole.num_values) if page.is_data]
 
 
 def cut(chunk: Chunk, pages: PageIndex, rows: RowSelection, encoded: bool) -> Steps[ParquetPart]:
@@ -122,16 +135,16 @@ def cut(chunk: Chunk, pages: PageIndex, rows: RowSelection, encoded: bool) -> St
         ]
     else:
         page_rows = int(row_counts.sum())
-        keeps = _is_text(chunk) and bool(dictionary)
-        if keeps:
-            keeps = _has_small_dictionary([*walk(dictionary[0]), *found], page_rows)
+        entries = 0
+        if dictionary and _is_text(chunk):
+            entries = _small_dictionary([*walk(dictionary[0]), *found], page_rows)
         joined = Segment(
             chunk,
             [*dictionary, *buffers],
             sum(page.num_values for page in found),
             int(ends[-1]),
             page_rows,
-            keeps,
+            entries,
         )
         segments = [joined]
     return ParquetPart(chunk, segments, starts, ends, None, len(keep), None, encoded)
@@ -160,24 +173,24 @@ def _is_text(chunk: Chunk) -> bool:
     return chunk.chain.arrow_type in (pa.string(), pa.binary())
 
 
-def _has_small_dictionary(pages: Sequence[Page], rows: int) -> bool:
-    """Whether all pages refer to a dictionary that is much smaller than they are.
+def _small_dictionary(pages: Sequence[Page], rows: int) -> int:
+    """The entries of a dictionary that all pages refer to, if it is much smaller than they are.
 
     Then to decode them to an Arrow dictionary and to expand it once rows are picked costs less.
     """
     entries = sum(page.dictionary_entries or 0 for page in pages)
     refers = all(page.uses_dictionary for page in pages if page.is_data)
-    return refers and 0 < entries * _FEW_ENTRIES <= rows
+    return entries if refers and 0 < entries * _FEW_ENTRIES <= rows else 0
 
 
 def _whole(chunk: Chunk, pages: PageIndex, rows: RowSelection, encoded: bool) -> Steps[ParquetPart]:
     (buffer,) = yield Request([(chunk.start, chunk.end - chunk.start)], "data")
     repeated = chunk.leaf.is_repeated
     last = rows.row_count if repeated else int(rows.ends[-1])
-    keeps = not repeated and _is_text(chunk)
-    if keeps:
-        keeps = _has_small_dictionary(walk(buffer, chunk.num_values), rows.row_count)
-    whole = Segment(chunk, [buffer], chunk.num_values, last, rows.row_count, keeps)
+    entries = 0
+    if not repeated and _is_text(chunk):
+        entries = _small_dictionary(walk(buffer, chunk.num_values), rows.row_count)
+    whole = Segment(chunk, [buffer], chunk.num_values, last, rows.row_count, entries)
     fallback = pages.reason if rows.skipped_count else None
     return ParquetPart(chunk, [whole], rows.starts, rows.ends, rows, None, fallback, encoded)
 

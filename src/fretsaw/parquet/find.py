@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from fretsaw.formats import Request, Steps
-from fretsaw.layout import PageIndex
+from fretsaw.layout import Int64s, PageIndex
 from fretsaw.parquet import metadata
 from fretsaw.parquet.cut import Chunk, fetch_pages
 from fretsaw.parquet.decompress import NotDecompressed, contents, readable
@@ -20,6 +20,7 @@ from fretsaw.selection import RowSelection
 from fretsaw.values import Booleans
 
 _LENGTH_BYTES = 4
+_SAMPLE = 4  # pages that are searched first
 
 
 def needles(keys: Sequence[bytes], physical_type: str) -> list[bytes] | None:
@@ -34,40 +35,63 @@ def rows_of_pages(
 ) -> Steps[RowSelection]:
     """The rows without those of pages that hold none of the needles.
 
-    A page with a wrong checksum is kept, if that is to be verified: Arrow will tell.
+    All of them, if the first pages that are searched hold some: then others will, too. A page with
+    a wrong checksum is kept, if that is to be verified: Arrow will tell.
     """
+    search = _Search(chunk, wanted, verify)
     keep = pages.overlapping(rows.starts, rows.ends).nonzero()[0]
-    found, buffers, first_of_run = yield from fetch_pages(chunk, pages, keep)
-    in_dictionary = True
-    if any(page.uses_dictionary for page in found):
-        (stored,) = yield Request([(chunk.start, int(pages.offsets[0]) - chunk.start)], "data")
-        entries = list(walk(stored))  # none at all is for Arrow to complain about
-        in_dictionary = not entries or any(
-            _holds(p, stored.slice(p.offset, p.size), chunk, wanted, verify) for p in entries
-        )
+    sample = yield from search.holding(pages, keep[:_SAMPLE])
+    if sum(sample) * 2 > len(sample):
+        return rows
+    rest = yield from search.holding(pages, keep[_SAMPLE:])
     holding: Booleans = np.zeros(len(pages.sizes), np.bool_)
-    runs = np.searchsorted(first_of_run, np.arange(len(found)), "right") - 1
-    for place, page, run in zip(keep.tolist(), found, runs.tolist(), strict=True):
-        if page.uses_dictionary:
-            holding[place] = in_dictionary
-        else:
-            start = page.offset - found[first_of_run[run]].offset
-            body = buffers[run].slice(start, page.size)
-            holding[place] = _holds(page, body, chunk, wanted, verify)
+    holding[keep] = [*sample, *rest]
     return rows & RowSelection.from_pages(holding, pages.boundaries)
 
 
-def _holds(
-    page: Page, buffer: pa.Buffer, chunk: Chunk, wanted: Sequence[bytes], verify: bool
-) -> bool:
-    """Whether a page may hold one of the needles."""
-    header: Any = page.header
-    details = header.data_page_header or header.data_page_header_v2
-    if details is not None and details.encoding != metadata.PLAIN:
-        return True
-    try:
-        _, body = contents(page, buffer, chunk.codec, verify)
-        memory = readable(body)
-    except NotDecompressed:
-        return True
-    return any(memory.find(needle, 0, body.size) >= 0 for needle in wanted)
+class _Search:
+    """A search for needles in the pages of a chunk."""
+
+    def __init__(self, chunk: Chunk, wanted: Sequence[bytes], verify: bool) -> None:
+        self._chunk = chunk
+        self._wanted = wanted
+        self._verify = verify
+        self._in_dictionary: bool | None = None
+
+    def holding(self, pages: PageIndex, keep: Int64s) -> Steps[list[bool]]:
+        """Whether each of these pages may hold one of the needles."""
+        if not len(keep):
+            return []
+        found, buffers, first_of_run = yield from fetch_pages(self._chunk, pages, keep)
+        if self._in_dictionary is None and any(page.uses_dictionary for page in found):
+            first_page = int(pages.offsets[0])
+            place = (self._chunk.start, first_page - self._chunk.start)
+            (stored,) = yield Request([place], "data")
+            self._in_dictionary = self._are_in_dictionary(stored)
+        holding = []
+        runs = np.searchsorted(first_of_run, np.arange(len(found)), "right") - 1
+        for page, run in zip(found, runs.tolist(), strict=True):
+            if page.uses_dictionary:
+                holding.append(bool(self._in_dictionary))
+            else:
+                start = page.offset - found[first_of_run[run]].offset
+                holding.append(self._holds(page, buffers[run].slice(start, page.size)))
+        return holding
+
+    def _are_in_dictionary(self, stored: pa.Buffer) -> bool:
+        entries = walk(stored)  # none at all is for Arrow to complain about
+        return not entries or any(
+            self._holds(page, stored.slice(page.offset, page.size)) for page in entries
+        )
+
+    def _holds(self, page: Page, buffer: pa.Buffer) -> bool:
+        header: Any = page.header
+        details = header.data_page_header or header.data_page_header_v2
+        if details is not None and details.encoding != metadata.PLAIN:
+            return True
+        try:
+            _, body = contents(page, buffer, self._chunk.codec, self._verify)
+            memory = readable(body)
+        except NotDecompressed:
+            return True
+        return any(memory.find(needle, 0, body.size) >= 0 for needle in self._wanted)

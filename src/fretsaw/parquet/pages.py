@@ -64,20 +64,22 @@ def hop(start: int, end: int, enough: Callable[[Page], bool]) -> Steps[list[Page
     Stops behind the first page that is `enough`; the offsets are those of the file.
     """
     pages: list[Page] = []
-    base, data = start, b""
-    reader = metadata.StructReader(data)
-    offset, length = start, _HEADER_BYTES
+    reader = metadata.StructReader(b"")
+    base = known = offset = start  # the bytes from base to known are at hand
+    length = _HEADER_BYTES
     while offset < end:
+        if offset >= known:
+            base, known = offset, min(offset + length, end)
+            (buffer,) = yield Request([(base, known - base)], "index")
+            reader.turn_to(buffer.to_pybytes())
         try:
             page = _page(reader, offset - base)
         except metadata.MalformedThrift as error:
-            if base == offset and data:
-                if base + len(data) >= end:
-                    raise CorruptPage(f"{error}, at byte {offset}") from None
+            if known == end and base == offset:
+                raise CorruptPage(f"{error}, at byte {offset}") from None
+            if base == offset:
                 length *= 16  # a header with long statistics
-            (buffer,) = yield Request([(offset, min(length, end - offset))], "index")
-            base, data = offset, buffer.to_pybytes()
-            reader.turn_to(data)
+            known = offset
             continue
         length = _HEADER_BYTES
         pages.append(page._replace(offset=offset) if base else page)

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from fretsaw.arrays import joined
 from fretsaw.errors import FileFormatError
 from fretsaw.formats import ReadOptions, Request, Steps
 from fretsaw.layout import Block, Bounds, PageIndex
@@ -36,7 +37,7 @@ from fretsaw.parquet.find import needles, rows_of_pages
 from fretsaw.parquet.footer import Footer, chunk_start, read_footer
 from fretsaw.parquet.index import InvalidIndex, column_index, hopped_index, offset_index
 from fretsaw.parquet.pages import CorruptPage
-from fretsaw.parquet.small import ARROW_SCHEMA, OutOfRange, decode, decode_segments
+from fretsaw.parquet.small import ARROW_SCHEMA, OutOfRange, decode, decode_columns
 from fretsaw.schema import SchemaNode
 from fretsaw.scratch import Allocate
 from fretsaw.selection import RowSelection
@@ -160,8 +161,8 @@ class ParquetReader:
             segment = yield from dictionary_segment(self._chunk(block, leaf))
             if segment is None:
                 return None
-            return decode_segments(
-                [segment], self._footer.created_by, self._options, pa.allocate_buffer
+            return decode_columns(
+                [[segment]], self._footer.created_by, self._options, pa.allocate_buffer
             )[0]
 
     def narrowed(
@@ -193,13 +194,20 @@ class ParquetReader:
         with self._translated(_at(leaf, block.ordinal)):
             return (yield from cut(self._chunk(block, leaf), pages, rows, encoded))
 
-    def decode(self, parts: Sequence[ParquetPart], allocate: Allocate) -> list[pa.ChunkedArray]:
+    def decode(
+        self, leaves: Sequence[Sequence[ParquetPart]], allocate: Allocate
+    ) -> list[pa.ChunkedArray]:
         try:
-            return decode(parts, self._footer.created_by, self._options, allocate)
+            for parts in leaves:
+                if len(parts) > 1:
+                    _require_values(parts)
+            return decode(leaves, self._footer.created_by, self._options, allocate)
         except (*_ARROW_ERRORS, CorruptPage, OutOfRange):
-            if len(parts) > 1:  # to find out which one it is
-                return [self.decode([part], allocate)[0] for part in parts]
-            with self._translated(_at(parts[0].leaf, parts[0].chunk.block)):
+            if sum(map(len, leaves)) > 1:  # to find out which one it is
+                each = [[self.decode([[part]], allocate)[0] for part in parts] for parts in leaves]
+                return [joined(arrays) for arrays in each]
+            ((part,),) = leaves
+            with self._translated(_at(part.leaf, part.chunk.block)):
                 raise
 
     def _chunk(self, block: Block, leaf: SchemaNode) -> Chunk:
@@ -316,6 +324,13 @@ class ParquetReader:
                 f"{self._name}: {what} cannot be read: {' '.join(str(error).split()).rstrip('.')}; "
                 f"the file is corrupt or uses what pyarrow {pa.__version__} does not support"
             ) from error
+
+
+def _require_values(parts: Sequence[ParquetPart]) -> None:
+    """One chunk must not go on where another one is expected to begin."""
+    for part in parts:
+        if not part.holds_what_it_claims():
+            raise CorruptPage(f"its pages do not hold the {part.page_rows} values of the chunk")
 
 
 def _place(offset: int | None, length: int | None) -> tuple[int, int] | None:
