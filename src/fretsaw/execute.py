@@ -118,6 +118,7 @@ class Execution:
         self._together = 1
         """Blocks to decode together; more and more, since the first rows may be enough."""
         self._experience = Experience()
+        self._starter = threads.Starter()
         self._waiting = self._divided(blocks)
         self._candidates: deque[_Candidates] = deque()
         self._pieces: deque[_Piece] = deque()
@@ -217,7 +218,7 @@ class Execution:
             for c, rows, decoded in kept
         ]
         size = sum(decoded_bytes(some.wanted.rows, some.wanted.pages) for some in found)
-        self._pieces.append(_Piece(found, list(_start(found)), size))
+        self._pieces.append(_Piece(found, list(_start(found, self._starter)), size))
 
     def _divided(self, blocks: Iterable[BlockWork]) -> Iterator[_Candidates]:
         for work in blocks:
@@ -249,14 +250,22 @@ class Execution:
                 pieces = ramp(rows, searched, self._reach, most, backward)
                 self._reach = min(self._reach * 2 ** min(len(pieces), 60), max(self._reach, most))
             for piece in pieces:
-                finding = threads.start(
-                    find, work.file, work.block, work.search, piece, self._experience
+                finding = self._starter.start(
+                    decoded_bytes(piece, searched),
+                    find,
+                    work.file,
+                    work.block,
+                    work.search,
+                    piece,
+                    self._experience,
                 )
                 size = decoded_bytes(piece, searched, width)
                 yield _Candidates(work, piece, None, size, finding)
 
 
-def _start(found: Sequence[_Found]) -> Iterator[threads.Task[list[pa.ChunkedArray]]]:
+def _start(
+    found: Sequence[_Found], starter: threads.Starter
+) -> Iterator[threads.Task[list[pa.ChunkedArray]]]:
     """Begin to decode rows: a task for each group of leaves."""
     file, leaves = found[0].work.file, found[0].work.projection.leaves
     sizes = [0] * len(leaves)
@@ -271,9 +280,9 @@ def _start(found: Sequence[_Found]) -> Iterator[threads.Task[list[pa.ChunkedArra
         if is_decoded[group.start]:
             leaf = leaves[group.start]
             before = [some.decoded.get(leaf.leaf_index) for some in found]
-            yield threads.start(_reuse, file, leaf, wanted, before)
+            yield starter.start(sizes[group.start], _reuse, file, leaf, wanted, before)
         else:
-            yield threads.start(decode, file, leaves[part], wanted)
+            yield starter.start(sum(sizes[part]), decode, file, leaves[part], wanted)
 
 
 def _groups(sizes: Sequence[int], is_decoded: Sequence[bool]) -> Iterator[range]:

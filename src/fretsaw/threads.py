@@ -1,23 +1,75 @@
 """The pool of threads on which files are opened and leaves decoded.
 
 Tasks never wait for each other, so the pool cannot lock up. A task runs in the context of whoever
-started it, so that traces see its work.
+started it, so that traces see its work. What is too small for a thread is done where it is needed.
 """
 
 import os
+import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextvars import copy_context
-from functools import cache
-from typing import Any, TypeAlias, TypeVar
+from functools import cache, partial
+from typing import Any, Generic, TypeAlias, TypeVar
 
 import pyarrow as pa
 
 T = TypeVar("T")
-Task: TypeAlias = Future[T]
+
+_SMALL = 256 << 10
+"""Bytes to decode: below, handing over to a thread costs more than it saves."""
+_SLOW = 0.002
+"""Seconds that small work may wait for its bytes before it is worth a thread."""
 
 
-def start(work: Callable[..., T], *arguments: Any) -> Task[T]:
+class Deferred(Generic[T]):
+    """Work that is done when its result is asked for, once."""
+
+    def __init__(self, work: Callable[[], T]) -> None:
+        self._work: Callable[[], T] | None = work
+        self._result: list[T] = []
+
+    def result(self) -> T:
+        """Do the work, or remember what came of it."""
+        if self._work is not None:
+            work, self._work = self._work, None
+            self._result.append(work())
+        return self._result[0]
+
+    def done(self) -> bool:
+        """Whether nobody else is at work on it."""
+        return True
+
+    def cancel(self) -> bool:
+        """Never begin."""
+        return True
+
+
+Task: TypeAlias = Future[T] | Deferred[T]
+
+
+class Starter:
+    """Starts tasks: small ones not on the pool, as long as they do not wait for slow storage."""
+
+    def __init__(self) -> None:
+        self._is_slow = False
+
+    def start(self, size: float, work: Callable[..., T], *arguments: Any) -> Task[T]:
+        """Begin some work that decodes about so many bytes, now or when it is needed."""
+        if size > _SMALL or self._is_slow:
+            return start(work, *arguments)
+        run = copy_context().run
+        return Deferred(partial(self._timed, partial(run, work, *arguments)))
+
+    def _timed(self, work: Callable[[], T]) -> T:
+        began, busy = time.perf_counter(), time.thread_time()
+        result = work()
+        waited = (time.perf_counter() - began) - (time.thread_time() - busy)
+        self._is_slow |= waited > _SLOW
+        return result
+
+
+def start(work: Callable[..., T], *arguments: Any) -> Future[T]:
     """Begin some work on the pool."""
     return _pool().submit(copy_context().run, work, *arguments)
 
@@ -25,7 +77,7 @@ def start(work: Callable[..., T], *arguments: Any) -> Task[T]:
 def abandon(tasks: Iterable[Task[Any]]) -> None:
     """Nobody needs these any more: what has not begun does not begin, the rest is waited for."""
     begun = [task for task in tasks if not task.cancel()]
-    wait(begun)
+    wait([task for task in begun if isinstance(task, Future)])
 
 
 @cache
