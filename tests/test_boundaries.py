@@ -102,6 +102,7 @@ ALLOWED: dict[str, set[str]] = {
         "scratch",
         "selection",
         "survey",
+        "threads",
         "trace",
         "values",
     },

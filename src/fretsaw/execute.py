@@ -243,13 +243,14 @@ class Execution:
                 work.search.pages,
             )
             width = sum(index.width for index in (*searched, *chunks))
-            if not few:
-                pieces = divide(rows, searched, self._piece_bytes, width)
-            else:
-                most, backward = self._piece_bytes / width, self._window.tail is not None
+            most, backward = self._piece_bytes / width, self._window.tail is not None
+            pieces: Iterable[RowSelection]
+            if few:
                 pieces = ramp(rows, searched, self._reach, most, backward)
-                self._reach = min(self._reach * 2 ** min(len(pieces), 60), max(self._reach, most))
+            else:
+                pieces = divide(rows, searched, self._piece_bytes, width)
             for piece in pieces:
+                self._reach = min(2 * self._reach, max(self._reach, most))
                 finding = self._starter.start(
                     decoded_bytes(piece, searched),
                     find,

@@ -4,7 +4,7 @@
 block into pieces that fit into memory, and `Plan` says what is kept and what is dropped by what.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -239,15 +239,15 @@ def divide(
             cheapest = costs[far_enough:near][::-1].argmin()
             choice = near - 1 - int(cheapest)
         cut = int(cuts[choice])
-        pieces.append(_between(rows, begin, cut))
+        pieces.append(rows.between(begin, cut))
         begin = cut
-    pieces.append(_between(rows, begin, end))
+    pieces.append(rows.between(begin, end))
     return [piece for piece in pieces if piece.selects_any()]
 
 
 def ramp(
     rows: RowSelection, pages: Sequence[PageIndex], first: float, most: float, backward: bool
-) -> list[RowSelection]:
+) -> Iterator[RowSelection]:
     """Divide the rows of a block where few of them may be enough: each piece twice the one before.
 
     The first has about `first` rows, none many more than `most`; cuts are made between pages.
@@ -255,20 +255,20 @@ def ramp(
     begin, end = int(rows.starts[0]), int(rows.ends[-1])
     cuts = np.unique(np.concatenate([index.boundaries for index in pages]))
     cuts = cuts[(cuts > begin) & (cuts < end)]
-    pieces = []
     while begin < end:
         if backward:
             at = int(np.searchsorted(cuts, end - first, "right")) - 1
             cut = max(begin, int(cuts[at])) if at >= 0 else begin
-            pieces.append(_between(rows, cut, end))
+            piece = rows.between(cut, end)
             end = cut
         else:
             at = int(np.searchsorted(cuts, begin + first, "left"))
             cut = int(cuts[at]) if at < len(cuts) else end
-            pieces.append(_between(rows, begin, cut))
+            piece = rows.between(begin, cut)
             begin = cut
         first = min(2 * first, max(first, most))
-    return [piece for piece in pieces if piece.selects_any()]
+        if piece.selects_any():
+            yield piece
 
 
 def _cheap_cuts(
@@ -284,10 +284,6 @@ def _cheap_cuts(
         costs += inside * np.diff(index.boundaries, append=0)[page] * index.width
     cheap = costs <= most
     return rows[cheap], costs[cheap].astype(np.int64)
-
-
-def _between(rows: RowSelection, begin: int, end: int) -> RowSelection:
-    return rows.intersection(RowSelection.from_ranges([(begin, end)], rows.row_count))
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from math import prod
 
 import pyarrow as pa
 
-from fretsaw import formats, scratch
+from fretsaw import formats, scratch, threads
 from fretsaw.arrays import expanded, pick
 from fretsaw.condition import Check, Condition, Every, Some, checks_of
 from fretsaw.errors import FileFormatError
@@ -25,13 +25,15 @@ from fretsaw.schema import SchemaNode
 from fretsaw.selection import RowSelection
 from fretsaw.survey import Search
 from fretsaw.trace import Fallback, is_tracing, record_decode, record_fallback
-from fretsaw.values import ValueSet
+from fretsaw.values import Key, ValueSet
 
 WHOLE = 1 << 62
 """Bytes of a piece that is as large as it is: it was divided before."""
 FEW_STRINGS = 4
 MANY_ROWS = 50_000
 """So few strings in so many rows are searched for before pages are decoded."""
+VERY_MANY_ROWS = 200_000
+"""So many are worth two threads."""
 _RARE = 1e-9
 
 
@@ -223,8 +225,18 @@ class _Finder:
         pages = self._pages(check.leaf, rows, 0)
         if pages.reason is not None:
             return rows
-        keys = check.values.points() or ()
-        steps = self._file.reader.narrowed(self._block, check.leaf, pages, rows, keys)
+        search = partial(self._searched, check.leaf, check.values.points() or (), pages)
+        if rows.selected_count < VERY_MANY_ROWS:
+            return search(rows)
+        middle = pages.boundaries[len(pages.boundaries) // 2]
+        halves = rows.between(0, middle), rows.between(middle, rows.row_count)
+        left, right = threads.side_by_side(*(partial(search, half) for half in halves))
+        return left | right
+
+    def _searched(
+        self, leaf: SchemaNode, keys: Sequence[Key], pages: PageIndex, rows: RowSelection
+    ) -> RowSelection:
+        steps = self._file.reader.narrowed(self._block, leaf, pages, rows, keys)
         with scratch.lease() as allocate:
             return formats.run(steps, partial(self._file.fetch, allocate=allocate))
 

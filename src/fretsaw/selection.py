@@ -308,6 +308,14 @@ class RowSelection:
         starts, ends = self._runs_between(start, stop)
         return self._of_runs(starts - start, ends - start, stop - start)
 
+    def between(self, start: SupportsIndex, stop: SupportsIndex) -> RowSelection:
+        """Only those of the rows `start` to `stop`, over as many rows as before.
+
+        >>> RowSelection.from_ranges([(1, 4), (6, 9)], 10).between(3, 8)
+        RowSelection(3 of 10 rows: 3:4, 6:8)
+        """
+        return self._of_runs(*self._runs_between(_count(start), _count(stop)), self.row_count)
+
     def split(self, row_count: SupportsIndex) -> tuple[RowSelection, RowSelection]:
         """The first `row_count` rows, and the rest.
 

@@ -1,7 +1,8 @@
 """The pool of threads on which files are opened and leaves decoded.
 
-Tasks never wait for each other, so the pool cannot lock up. A task runs in the context of whoever
-started it, so that traces see its work. What is too small for a thread is done where it is needed.
+Tasks wait only for others that have begun, so the pool cannot lock up. A task runs in the context
+of whoever started it, so that traces see its work. What is too small for a thread is done where it
+is needed.
 """
 
 import os
@@ -72,6 +73,17 @@ class Starter:
 def start(work: Callable[..., T], *arguments: Any) -> Future[T]:
     """Begin some work on the pool."""
     return _pool().submit(copy_context().run, work, *arguments)
+
+
+def side_by_side(first: Callable[[], T], second: Callable[[], T]) -> tuple[T, T]:
+    """Do both, the second one on the pool if a thread is free: this may be called from there."""
+    task = start(second)
+    try:
+        result = first()
+    except BaseException:
+        abandon([task])
+        raise
+    return result, second() if task.cancel() else task.result()
 
 
 def abandon(tasks: Iterable[Task[Any]]) -> None:

@@ -39,6 +39,8 @@ def rows_of_pages(
     a wrong checksum is kept, if that is to be verified: Arrow will tell.
     """
     search = _Search(chunk, wanted, verify)
+    if not rows.selects_any():
+        return rows
     keep = pages.overlapping(rows.starts, rows.ends).nonzero()[0]
     sample = yield from search.holding(pages, keep[:_SAMPLE])
     if sum(sample) * 2 > len(sample):
