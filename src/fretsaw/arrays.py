@@ -8,6 +8,7 @@ import pyarrow as pa
 from fretsaw.layout import Int64s
 from fretsaw.selection import RowSelection, bits_of
 
+_MOST_TURNS = 64  # two arrays that take turns more often are copied into one, not sliced
 _DENSE = 8  # one wanted row in this many: from there a mask is cheaper, and a slice wastes little
 
 
@@ -43,10 +44,49 @@ def joined(columns: Sequence[pa.ChunkedArray]) -> pa.ChunkedArray:
     return pa.chunked_array(chunks, columns[0].type)
 
 
-def expanded(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Dictionary-encoded values as themselves; a cast would cost as much as the dictionary."""
+def expanded(column: pa.ChunkedArray, wanted: pa.DataType) -> pa.ChunkedArray:
+    """Values that were dictionary-encoded on the way as themselves, unless that is their type.
+
+    A cast would cost as much as the dictionary.
+    """
+    if not pa.types.is_dictionary(column.type) or pa.types.is_dictionary(wanted):
+        return column
     chunks = [chunk.dictionary.take(chunk.indices) for chunk in column.chunks]
     return pa.chunked_array(chunks, column.type.value_type)
+
+
+def interleaved(pieces: Sequence[tuple[RowSelection, pa.ChunkedArray]]) -> pa.ChunkedArray:
+    """Arrays of disjoint rows as one, in the order of the rows."""
+    if len(pieces) == 1:
+        return pieces[0][1]
+    selections = [rows for rows, _ in pieces]
+    arrays = [array for _, array in pieces]
+    starts = np.concatenate([rows.starts for rows in selections])
+    counts = np.concatenate([rows.ends - rows.starts for rows in selections])
+    owners = np.repeat(range(len(selections)), [len(rows.starts) for rows in selections])
+    order = np.argsort(starts)
+    owners, counts = owners[order], counts[order]
+    first_of_turn = np.flatnonzero(np.diff(owners, prepend=-1))
+    if len(first_of_turn) > _MOST_TURNS:
+        return _merged(np.repeat(owners, counts), arrays)
+    lengths = np.add.reduceat(counts, first_of_turn)
+    taken = [0] * len(arrays)
+    chunks = []
+    for owner, length in zip(owners[first_of_turn].tolist(), lengths.tolist(), strict=True):
+        chunks += arrays[owner].slice(taken[owner], length).chunks
+        taken[owner] += length
+    return pa.chunked_array(chunks, arrays[0].type)
+
+
+def _merged(owners: Int64s, arrays: Sequence[pa.ChunkedArray]) -> pa.ChunkedArray:
+    """Arrays as one, in which each row comes from the array that owns it."""
+    places = np.empty(len(owners), np.int64)
+    before = 0
+    for owner, array in enumerate(arrays):
+        places[owners == owner] = np.arange(before, before + len(array))
+        before += len(array)
+    chunks = [chunk for array in arrays for chunk in array.chunks]
+    return take_rows(pa.chunked_array(chunks, arrays[0].type), places)
 
 
 def take_rows(column: pa.ChunkedArray, rows: Int64s) -> pa.ChunkedArray:

@@ -4,6 +4,7 @@ A file is the same if its path, place, size and times are; one that has just bee
 kept, since its times could not tell the next version apart. `clear` forgets everything.
 """
 
+import os
 import threading
 from collections import OrderedDict
 from collections.abc import Hashable
@@ -23,6 +24,11 @@ class Recent(Generic[T]):
         self._total = 0
         self._kept: OrderedDict[Hashable, tuple[T, int]] = OrderedDict()
         self._lock = threading.Lock()
+
+    def renew(self) -> None:
+        """Keep nothing, in a forked process: nobody there would let go of a lock that was held."""
+        self._lock = threading.Lock()
+        self.clear()
 
     def get(self, key: Hashable) -> T | None:
         """What is kept for the key."""
@@ -51,6 +57,9 @@ class Recent(Generic[T]):
 
 
 FOOTERS: Recent[object] = Recent(MOST_BYTES)
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=FOOTERS.renew)
 
 
 def clear() -> None:

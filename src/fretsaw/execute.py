@@ -9,14 +9,13 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-import numpy as np
 import pyarrow as pa
 
 from fretsaw import scratch, threads
-from fretsaw.arrays import joined, take_rows
+from fretsaw.arrays import interleaved, joined
 from fretsaw.condition import checks_of
 from fretsaw.files import OpenFile
-from fretsaw.layout import Block, Int64s, PageIndex
+from fretsaw.layout import Block, PageIndex
 from fretsaw.plan import BlockRows, Window, decoded_bytes, divide, ramp
 from fretsaw.projection import Projection
 from fretsaw.schema import SchemaNode
@@ -31,8 +30,6 @@ FIRST_AHEAD, MOST_AHEAD = 4, 16
 TOGETHER_BYTES = 1 << 20
 MOST_TOGETHER = 64
 """So many blocks of a file are decoded together, as one small file, up to this size."""
-MOST_TURNS = 64
-"""Two arrays that take turns more often than this are copied into one, not sliced."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -67,9 +64,10 @@ class _Candidates:
     def match(self) -> Match:
         return Match(self.rows, {}) if self.finding is None else self.finding.result()
 
-    @property
-    def is_found(self) -> bool:
-        return self.finding is None or self.finding.done()
+    def is_ready(self, may_work: bool) -> bool:
+        """Whether the matches can be had without waiting, or by work that may be done here."""
+        is_here = may_work and isinstance(self.finding, threads.Deferred)
+        return self.finding is None or is_here or self.finding.done()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -79,6 +77,10 @@ class _Found:
     work: BlockWork
     wanted: Wanted
     decoded: dict[int, Decoded]
+    stored: list[int]
+    """Bytes of the pages of each leaf."""
+    size: float
+    """Bytes of these pages once they are decoded."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -126,20 +128,21 @@ class Execution:
     def tables(self) -> Iterator[pa.Table]:
         """The result, in order (for a tail from its end on), some pieces ahead of the consumer."""
         try:
-            self._advance()
+            self._advance(may_wait=True)
             while self._pieces:
                 tables = [self._pieces[0].table()]
                 self._pieces.popleft()
                 self._asked += 1
-                self._advance()
+                self._advance(may_wait=False)
                 yield tables.pop()
+                self._advance(may_wait=True)
         finally:
             finding = [c.finding for c in self._candidates if c.finding is not None]
             decoding = [task for piece in self._pieces for task in piece.tasks]
             threads.abandon([*finding, *decoding])
             scratch.release()
 
-    def _advance(self) -> None:
+    def _advance(self, may_wait: bool) -> None:
         """Begin as much as memory allows, and wait only where nothing is under way yet."""
         while not self._window.is_over:
             self._find_more()
@@ -148,9 +151,11 @@ class Execution:
             ahead = sum(piece.size for piece in self._pieces)
             most = min(MOST_AHEAD, FIRST_AHEAD + 2 * self._asked)
             is_full = ahead >= 2 * self._piece_bytes or len(self._pieces) >= most
-            if self._pieces and (is_full or not self._candidates[0].is_found):
+            if self._pieces and is_full:
                 return
-            self._decode(self._next_together())
+            if not self._candidates[0].is_ready(may_wait) and (self._pieces or not may_wait):
+                return
+            self._decode(self._next_together(may_wait))
 
     def _find_more(self) -> None:
         """Begin to search the next rows, as far as they are surely or likely needed."""
@@ -175,15 +180,17 @@ class Execution:
         is_one_file = self._candidates[0].work.file is self._candidates[-1].work.file
         return not is_one_file or size > TOGETHER_BYTES or count >= self._together
 
-    def _next_together(self) -> list[_Candidates]:
+    def _next_together(self, may_work: bool) -> list[_Candidates]:
         """The next candidates: small ones of several blocks of a file are decoded together."""
         together = [self._candidates.popleft()]
         size = together[0].size
         while self._candidates and len(together) < self._together:
             following = self._candidates[0]
             size += following.size
-            is_same = following.work.file is together[0].work.file
-            if not is_same or not following.is_found or size > TOGETHER_BYTES:
+            before, work = together[-1].work, following.work
+            is_next_block = work.file is before.file and work is not before
+            is_ready = following.is_ready(may_work)
+            if not is_next_block or not is_ready or size > TOGETHER_BYTES:
                 break
             together.append(self._candidates.popleft())
         if self._window.tail is None:  # the blocks of a tail come last first
@@ -213,12 +220,19 @@ class Execution:
             self._piece_bytes,
         )
         read = iter(pages)
-        found = [
-            _Found(c.work, Wanted(c.work.block, rows, c.pages or next(read)), decoded)
-            for c, rows, decoded in kept
-        ]
-        size = sum(decoded_bytes(some.wanted.rows, some.wanted.pages) for some in found)
-        self._pieces.append(_Piece(found, list(_start(found, self._starter)), size))
+        group: list[_Found] = []
+        for candidates, rows, decoded in kept:
+            known = next(read) if candidates.pages is None else candidates.pages
+            some = _found(candidates.work, rows, known, decoded)
+            if group and sum(other.size for other in group) + some.size > TOGETHER_BYTES:
+                self._begin(group)
+                group = []
+            group.append(some)
+        self._begin(group)
+
+    def _begin(self, found: list[_Found]) -> None:
+        tasks = list(_start(found, self._starter))
+        self._pieces.append(_Piece(found, tasks, sum(some.size for some in found)))
 
     def _divided(self, blocks: Iterable[BlockWork]) -> Iterator[_Candidates]:
         for work in blocks:
@@ -264,16 +278,22 @@ class Execution:
                 yield _Candidates(work, piece, None, size, finding)
 
 
+def _found(
+    work: BlockWork, rows: RowSelection, pages: Sequence[PageIndex], decoded: dict[int, Decoded]
+) -> _Found:
+    hits = [index.overlapping(rows.starts, rows.ends) for index in pages]
+    both = list(zip(pages, hits, strict=True))
+    stored = [int(index.sizes[hit].sum()) for index, hit in both]
+    size = sum(index.width * float(index.row_counts[hit].sum()) for index, hit in both)
+    return _Found(work, Wanted(work.block, rows, pages), decoded, stored, size)
+
+
 def _start(
     found: Sequence[_Found], starter: threads.Starter
 ) -> Iterator[threads.Task[list[pa.ChunkedArray]]]:
     """Begin to decode rows: a task for each group of leaves."""
     file, leaves = found[0].work.file, found[0].work.projection.leaves
-    sizes = [0] * len(leaves)
-    for some in found:
-        runs = some.wanted.rows.starts, some.wanted.rows.ends
-        for place, index in enumerate(some.wanted.pages):
-            sizes[place] += int(index.sizes[index.overlapping(*runs)].sum())
+    sizes = [sum(of_leaf) for of_leaf in zip(*(some.stored for some in found), strict=True)]
     is_decoded = [any(leaf.leaf_index in some.decoded for some in found) for leaf in leaves]
     for group in _groups(sizes, is_decoded):
         part = slice(group.start, group.stop)
@@ -313,43 +333,10 @@ def _completed(
     rows = wanted.rows
     known = rows & before.rows if before is not None else RowSelection.none(rows.row_count)
     missing = rows & ~known
-    selections, arrays = [], []
+    pieces = []
     if before is not None and known.selects_any():
-        selections.append(known)
-        arrays.append(before.plain(leaf, known))
+        pieces.append((known, before.plain(leaf, known)))
     if missing.selects_any():
-        selections.append(missing)
-        arrays += decode(file, [leaf], [replace(wanted, rows=missing)])
-    return arrays[0] if len(arrays) == 1 else _interleaved(selections, arrays)
-
-
-def _interleaved(
-    selections: Sequence[RowSelection], arrays: Sequence[pa.ChunkedArray]
-) -> pa.ChunkedArray:
-    """Arrays of disjoint rows as one, in the order of the rows."""
-    starts = np.concatenate([rows.starts for rows in selections])
-    counts = np.concatenate([rows.ends - rows.starts for rows in selections])
-    owners = np.repeat(range(len(selections)), [len(rows.starts) for rows in selections])
-    order = np.argsort(starts)
-    owners, counts = owners[order], counts[order]
-    first_of_turn = np.flatnonzero(np.diff(owners, prepend=-1))
-    if len(first_of_turn) > MOST_TURNS:
-        return _merged(np.repeat(owners, counts), arrays)
-    lengths = np.add.reduceat(counts, first_of_turn)
-    taken = [0] * len(arrays)
-    chunks = []
-    for owner, length in zip(owners[first_of_turn].tolist(), lengths.tolist(), strict=True):
-        chunks += arrays[owner].slice(taken[owner], length).chunks
-        taken[owner] += length
-    return pa.chunked_array(chunks, arrays[0].type)
-
-
-def _merged(owners: Int64s, arrays: Sequence[pa.ChunkedArray]) -> pa.ChunkedArray:
-    """Arrays as one, in which each row comes from the array that owns it."""
-    places = np.empty(len(owners), np.int64)
-    before = 0
-    for owner, array in enumerate(arrays):
-        places[owners == owner] = np.arange(before, before + len(array))
-        before += len(array)
-    chunks = [chunk for array in arrays for chunk in array.chunks]
-    return take_rows(pa.chunked_array(chunks, arrays[0].type), places)
+        (values,) = decode(file, [leaf], [replace(wanted, rows=missing)])
+        pieces.append((missing, values))
+    return interleaved(pieces)

@@ -47,7 +47,9 @@ class Part(Protocol):
 
     leaf: SchemaNode
     rows: int
-    """Rows that Arrow will decode, at least those that were asked for."""
+    """Rows up to the last one that was asked for, in the pages that it holds."""
+    page_rows: int
+    """Rows of all these pages."""
     fallback: str | None
     """Why more than the needed pages had to be taken."""
 

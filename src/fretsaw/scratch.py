@@ -74,7 +74,8 @@ def release() -> None:
     """A scan is over: keep little of the memory that nobody leases at the moment."""
     kept = 0
     for free in _free.copy():
-        kept += free.size
-        if kept > _KEPT:
+        if kept + free.size <= _KEPT:
+            kept += free.size
+        else:
             with contextlib.suppress(ValueError):  # somebody leased it meanwhile
                 _free.remove(free)

@@ -14,7 +14,7 @@ from math import prod
 import pyarrow as pa
 
 from fretsaw import formats, scratch, threads
-from fretsaw.arrays import expanded, pick
+from fretsaw.arrays import expanded, interleaved, pick
 from fretsaw.condition import Check, Condition, Every, Some, checks_of
 from fretsaw.errors import FileFormatError
 from fretsaw.files import OpenFile
@@ -47,15 +47,19 @@ class Decoded:
 
     def of(self, rows: RowSelection) -> pa.ChunkedArray:
         """The values of some of the rows."""
+        if rows is self.rows:
+            return self.values
         starts = self.rows.counts_before(rows.starts)
         return pick(self.values, starts, starts + (rows.ends - rows.starts))
 
+    def joined(self, leaf: SchemaNode, other: "Decoded") -> "Decoded":
+        """These rows and others."""
+        values = [(one.rows, one.plain(leaf, one.rows)) for one in (self, other)]
+        return Decoded(self.rows | other.rows, interleaved(values))
+
     def plain(self, leaf: SchemaNode, rows: RowSelection) -> pa.ChunkedArray:
         """The same, as the leaf's own type."""
-        values = self.of(rows)
-        is_encoded = pa.types.is_dictionary(values.type) and leaf.is_leaf
-        expands = is_encoded and not pa.types.is_dictionary(leaf.arrow_type)
-        return expanded(values) if expands else values
+        return expanded(self.of(rows), leaf.arrow_type)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -136,7 +140,9 @@ def _decode(
     arrays = file.reader.decode(by_leaf, allocate)
     if is_tracing():
         for part, some in zip(parts, cycle(wanted), strict=False):
-            record_decode(part.count_pages(), part.rows)
+            # Decoding stops early only in the last of several blocks.
+            rows = part.rows if some is wanted[-1] else part.page_rows
+            record_decode(part.count_pages(), rows)
             if part.fallback:
                 path = ".".join(part.leaf.path)
                 record_fallback(Fallback(file.name, path, some.block.ordinal, part.fallback))
@@ -192,16 +198,20 @@ class _Finder:
     def _values(self, leaf: SchemaNode, rows: RowSelection) -> pa.ChunkedArray:
         kept = self._stored if leaf.as_stored else self.decoded
         before = kept.get(leaf.leaf_index)
-        if before is not None and not (rows & ~before.rows).selects_any():
+        missing = rows if before is None else rows & ~before.rows
+        if before is not None and not missing.selects_any():
             return before.of(rows)
-        pages = self._pages(leaf, rows, WHOLE)
-        wanted = Wanted(self._block, rows, [pages])
+        pages = self._pages(leaf, missing, WHOLE)
+        wanted = Wanted(self._block, missing, [pages])
         (values,) = decode(self._file, [leaf], [wanted], encoded=True)
         bounds = self._search.bounds.get(leaf.leaf_index)
         if bounds is not None and not leaf.as_stored and not leaf.is_repeated:
-            self._require_bounds(leaf, rows, values, pages, bounds)
-        kept[leaf.leaf_index] = Decoded(rows, values)
-        return values
+            self._require_bounds(leaf, missing, values, pages, bounds)
+        decoded = Decoded(missing, values)
+        if before is not None:
+            decoded = before.joined(leaf, decoded)
+        kept[leaf.leaf_index] = decoded
+        return decoded.of(rows)
 
     def _pages(self, leaf: SchemaNode, rows: RowSelection, piece_bytes: int) -> PageIndex:
         known = self._search.pages.get(leaf.leaf_index)

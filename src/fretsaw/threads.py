@@ -38,8 +38,8 @@ class Deferred(Generic[T]):
         return self._result[0]
 
     def done(self) -> bool:
-        """Whether nobody else is at work on it."""
-        return True
+        """Whether the work is done."""
+        return self._work is None
 
     def cancel(self) -> bool:
         """Never begin."""

@@ -55,10 +55,6 @@ class Segment:
         """Whether to see that there is no row behind: only decoding tells where lists end."""
         return self.chunk.leaf.is_repeated
 
-    @property
-    def size(self) -> int:
-        return sum(buffer.size for buffer in self.buffers)
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ParquetPart:

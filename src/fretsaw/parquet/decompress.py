@@ -16,8 +16,10 @@ from fretsaw.parquet.pages import Page, walk
 
 UNCOMPRESSED = 0
 _SNAPPY, _GZIP, _BROTLI, _ZSTD, _LZ4_RAW = 1, 2, 4, 6, 7
-_LARGEST = 64 << 20  # what a page claims to become is not believed beyond this
+LARGEST = 64 << 20
+"""No more than this is decompressed at once, whatever pages claim to become."""
 _MOST_GROWTH = {_SNAPPY: 24, _GZIP: 1040}  # by how much a codec can make a page smaller
+_KEPT = 4 << 20  # bytes of memory that each thread keeps to look into pages
 _NO_GAIN = 0.9  # what hardly got smaller is copied rather than decompressed
 
 
@@ -71,17 +73,18 @@ def pays(codec: int, compressed: int, uncompressed: int) -> bool:
     return codec == _GZIP or (codec == _SNAPPY and compressed < uncompressed * _NO_GAIN)
 
 
-def unpacked(buffers: Sequence[pa.Buffer], codec: int, verify: bool) -> list[Piece]:
-    """The same pages without compression: what to write one behind the other."""
+def unpacked(
+    buffers: Sequence[pa.Buffer], num_values: int, codec: int, verify: bool
+) -> list[Piece]:
+    """The pages of so many values without compression: what to write one behind the other."""
     pieces: list[Piece] = []
-    total = 0
     for buffer in buffers:
-        for page in walk(buffer):
+        for page in walk(buffer, num_values):
+            num_values -= page.num_values
+            if page.offset + page.size > buffer.size:
+                raise NotDecompressed("a page that goes on behind its chunk")
             levels, body = contents(page, buffer.slice(page.offset, page.size), codec, verify)
             size = levels.size + body.size
-            total += size
-            if total > _LARGEST:
-                raise NotDecompressed("more than is decompressed at once")
             header: Any = page.header
             header.crc = None
             header.compressed_page_size = header.uncompressed_page_size = size
@@ -104,12 +107,12 @@ def contents(
         levels = sum(max(0, length or 0) for length in lengths)
         codec = UNCOMPRESSED if details.is_compressed is False else codec
     size = (header.uncompressed_page_size or 0) - levels
-    if levels > stored.size or not 0 <= size <= _LARGEST:
+    if levels > stored.size or not 0 <= size <= LARGEST:
         raise NotDecompressed("impossible sizes")
     body = stored.slice(levels)
     if codec == UNCOMPRESSED:
         return stored.slice(0, levels), body
-    if size > body.size * _MOST_GROWTH.get(codec, _LARGEST):
+    if size > body.size * _MOST_GROWTH.get(codec, LARGEST):
         raise NotDecompressed("impossible sizes")
     return stored.slice(0, levels), Packed(body, size, codec)
 
@@ -126,10 +129,13 @@ class _Memory(threading.local):
         self._memory = bytearray()
 
     def filled(self, packed: Packed) -> bytearray:
-        if len(self._memory) < packed.size:
-            self._memory = bytearray(packed.size)
-        packed.write_to(memoryview(self._memory)[: packed.size])
-        return self._memory
+        memory = self._memory
+        if len(memory) < packed.size:
+            memory = bytearray(packed.size)
+            if packed.size <= _KEPT:
+                self._memory = memory
+        packed.write_to(memoryview(memory)[: packed.size])
+        return memory
 
 
 _memory = _Memory()
@@ -138,12 +144,13 @@ _memory = _Memory()
 def _gunzip(data: pa.Buffer, size: int) -> bytes:
     from isal.isal_zlib import decompressobj
 
+    stream = decompressobj(wbits=31)
     try:
-        found: bytes = decompressobj(wbits=31).decompress(data, max_length=size + 1)
+        found: bytes = stream.decompress(data, max_length=size + 1)
     except Exception as error:
         raise NotDecompressed(str(error)) from None
-    if len(found) != size:
-        raise NotDecompressed("another size than the header tells")
+    if len(found) != size or not stream.eof or stream.unused_data:
+        raise NotDecompressed("another size than the header tells, or no end")
     return found
 
 

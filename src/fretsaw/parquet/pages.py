@@ -13,6 +13,7 @@ from fretsaw.formats import Request, Steps
 from fretsaw.parquet import metadata
 
 _HEADER_BYTES = 256  # enough for most page headers
+_MOST_EMPTY = 1000  # pages without values that a chunk may have
 
 
 class CorruptPage(ValueError):
@@ -39,14 +40,15 @@ def walk(buffer: pa.Buffer, num_values: int | None = None) -> list[Page]:
 
     Offsets count from the start of the buffer.
     """
-    left = num_values
+    values = empty = 0
 
     def is_last(page: Page) -> bool:
-        nonlocal left
-        if left is None:
-            return False
-        left -= page.num_values
-        return left <= 0
+        nonlocal values, empty
+        values += page.num_values
+        empty += not page.num_values
+        if num_values is not None and empty > _MOST_EMPTY:
+            raise CorruptPage(f"{empty} pages without a value")
+        return num_values is not None and values >= num_values
 
     steps = hop(0, buffer.size, is_last)
     try:

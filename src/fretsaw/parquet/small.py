@@ -19,8 +19,10 @@ from fretsaw.formats import ReadOptions
 from fretsaw.parquet import metadata
 from fretsaw.parquet.cut import ParquetPart, Segment
 from fretsaw.parquet.decompress import (
+    LARGEST,
     UNCOMPRESSED,
     NotDecompressed,
+    Packed,
     Piece,
     size_of,
     unpacked,
@@ -81,8 +83,9 @@ def _picked(
         starts = np.concatenate([p.starts + n for p, n in zip(parts, before, strict=False)])
         ends = np.concatenate([p.ends + n for p, n in zip(parts, before, strict=False)])
         picked = pick(column, starts, ends)
-    expands = pa.types.is_dictionary(picked.type) and not parts[0].stays_encoded
-    return expanded(picked) if expands else picked
+    if parts[0].stays_encoded:
+        return picked
+    return expanded(picked, parts[0].chunk.chain.arrow_type)
 
 
 def decode_columns(
@@ -188,7 +191,7 @@ def _pages(segment: Segment, verify: bool) -> Pages:
     chunk = segment.chunk
     if not chunk.unpacks:
         return Pages(chunk.codec, segment.buffers)
-    return Pages(UNCOMPRESSED, unpacked(segment.buffers, chunk.codec, verify))
+    return Pages(UNCOMPRESSED, unpacked(segment.buffers, segment.num_values, chunk.codec, verify))
 
 
 def _small_file(
@@ -228,6 +231,8 @@ def _small_file(
     end = metadata.footer_bytes(footer)
     if len(pieces) == 1 and isinstance(pieces[0], pa.Buffer):
         return pieces[0], pq.read_metadata(pa.BufferReader(end))
+    if position > LARGEST and any(isinstance(piece, Packed) for piece in pieces):
+        raise NotDecompressed("more than is decompressed at once")
     body = allocate(position + len(end))
     write([*pieces, end], body)
     return body, None
