@@ -1,8 +1,9 @@
 """Runs a plan piece by piece on threads, in order and in bounded memory.
 
-A piece is some rows of one block. Where a condition is left, the rows that match are found first;
-the window is laid over them, and only then are the leaves of the result fetched, cut and decoded,
-in groups. The next pieces are under way while this one is consumed, within a bound of bytes.
+A piece is some rows of one block, or of several small ones. Where a condition is left, the rows
+that match are found first; the window is laid over them, and only then are the leaves of the result
+fetched, cut and decoded, in groups. The next pieces are under way while this one is consumed,
+within a bound of bytes.
 """
 
 from collections import deque
@@ -28,8 +29,8 @@ GROUP_BYTES = 1 << 20
 FIRST_AHEAD, MOST_AHEAD = 4, 16
 """No more pieces than this are begun ahead, however small: few until many were asked for."""
 TOGETHER_BYTES = 1 << 20
+"""Blocks of a file are decoded together, as one small file, up to this size of their pages."""
 MOST_TOGETHER = 64
-"""So many blocks of a file are decoded together, as one small file, up to this size."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -17,7 +17,7 @@ Allocate: TypeAlias = Callable[[int], pa.Buffer]
 _SMALL = 64 << 10
 """Less than this is not worth a lease."""
 _LARGEST = 128 << 20
-_KEPT = 64 << 20
+_KEPT = 128 << 20
 """Bytes that are kept for the next scan."""
 _ALIGNMENT = 64
 
