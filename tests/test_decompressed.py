@@ -4,6 +4,7 @@ Whatever the codec, the version of the pages and the type, rows and schema are t
 and stay so while later scans use the memory. Damaged pages give the right rows or an error.
 """
 
+import contextlib
 import gzip
 import io
 import itertools
@@ -23,6 +24,7 @@ import pytest
 
 import fretsaw as fs
 from fretsaw import col, scratch
+from fretsaw.parquet import metadata
 from tests.craft import COLUMNS, I32, I64, META_DATA, ROW_GROUPS, STRUCT, Reader, Struct, encoded
 from tests.hostile import Bench, read_within_limits
 from tests.nested_data import assert_same_nested
@@ -833,6 +835,17 @@ def test_odd_streams_do_no_harm(tmp_path: Path, codec: str, version: str, checks
 
 
 @each_version
+@pytest.mark.parametrize("name", ["cut by one", "cut by eight", "something behind"])
+def test_streams_of_gzip_have_an_end_and_nothing_behind(name: str, version: str) -> None:
+    """All values are there, but the stream is not whole: pyarrow refuses it, too."""
+    data = Pages(sound("gzip", version)).changed(with_stream(STREAMS[name], "gzip"))
+    with pytest.raises(OSError, match="GZip"):
+        oracle(io.BytesIO(data))
+    with pytest.raises(fs.FileFormatError, match="column"):
+        fs.scan(data).to_arrow()
+
+
+@each_version
 def test_members_of_gzip_are_read_as_one(version: str) -> None:
     """As the format of gzip has it; pyarrow says which of them it can read."""
     for name in ("two members", "three members", "an empty member first", "an empty member last"):
@@ -988,6 +1001,29 @@ def test_pages_without_values_do_no_harm(codec: str, version: str) -> None:
             assert not oracle_agrees(data)
         else:
             assert_same(found, damage_table().slice(skip, head))
+
+
+@pytest.mark.parametrize("codec", OWN_CODECS)
+def test_very_many_pages_without_values_are_not_all_looked_at(
+    monkeypatch: pytest.MonkeyPatch, codec: str
+) -> None:
+    def many(header: Struct, body: bytes) -> list[tuple[Struct, bytes]]:
+        pages = empty_page(header, body)
+        return [*pages[:-1] * 20_000, pages[-1]]
+
+    data = Pages(sound(codec, "1.0")).changed(on_page(0, many))
+    decoded = 0
+    read = metadata.StructReader.read
+
+    def counting(self: metadata.StructReader, *arguments: Any) -> Any:
+        nonlocal decoded
+        decoded += 1
+        return read(self, *arguments)
+
+    monkeypatch.setattr(metadata.StructReader, "read", counting)
+    with contextlib.suppress(fs.FileFormatError):
+        assert_same(fs.scan(data).to_arrow(), damage_table())
+    assert 0 < decoded < 10_000
 
 
 def oracle_agrees(data: bytes) -> bool:

@@ -2,7 +2,7 @@
 
 import io
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -233,19 +233,3 @@ def test_chunks_of_writers_that_understate_their_size(codec: str) -> None:
     (new,) = set(re.findall(rb"parquet-cpp-arrow version [0-9.]+", data))
     old = data.replace(new, b"parquet-mr version 1.2.8".ljust(len(new)))
     assert fs.scan(old).to_arrow().equals(pq.read_table(io.BytesIO(old)))
-
-
-def gzip_pages(data: bytes) -> Iterator[int]:
-    """Where gzip streams begin."""
-    return (match.start() for match in re.finditer(rb"\x1f\x8b\x08", data))
-
-
-def test_a_gzip_stream_without_its_end_is_an_error() -> None:
-    table = pa.table({"x": np.arange(1_000) % 7})
-    data = bytearray(written(table, compression="gzip", use_dictionary=False))
-    size = pq.ParquetFile(io.BytesIO(data)).metadata.row_group(0).column(0).total_compressed_size
-    (start,) = gzip_pages(bytes(data[: 4 + size]))
-    assert start < 4 + size
-    data[4 + size - 8 : 4 + size - 4] = b"\0\0\0\0"  # the checksum of the stream
-    with pytest.raises(fs.FileFormatError, match="column 'x'"):
-        fs.scan(bytes(data)).to_arrow()
