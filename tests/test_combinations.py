@@ -552,6 +552,7 @@ def test_any_order_of_calls_agrees_with_lists_of_rows(files: dict[str, Source]) 
     run_state_machine_as_test(Scans, settings=effort)
 
 
+@pytest.mark.slow
 @settings(max_examples=250 * MORE, derandomize=True)
 @given(st.sampled_from(SOURCES), conditions)
 def test_filters_agree_with_functions_of_a_row(

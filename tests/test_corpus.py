@@ -20,6 +20,8 @@ OFFSETS_PER_FILE = 60
 MANY_BOUNDARIES = 10_000
 
 # Its strings are more than 2 GB, beyond what the 32-bit offsets of pyarrow's arrays can say.
+# Thousands of pages: every boundary of them takes seconds.
+MANY_PAGES = ("overflow_i16_page_cnt.parquet", "alltypes_tiny_pages.parquet")
 TOO_LARGE = "large_string_map.brotli.parquet"
 
 
@@ -91,7 +93,8 @@ def parameters(*kinds: str, without: Collection[str] = ()) -> list[Any]:
     """Files of these kinds for `parametrize`; one that is skipped where there is no corpus."""
     chosen = [p for p in corpus_files() if kind_of(p) in kinds and p.name not in without]
     if chosen:
-        return [pytest.param(path, id=path.name) for path in chosen]
+        slow = {name: [pytest.mark.slow] for name in MANY_PAGES}
+        return [pytest.param(p, id=p.name, marks=slow.get(p.name, [])) for p in chosen]
     reason = "FRETSAW_CORPUS is not set: no files by other writers to read"
     return [pytest.param(None, id="no-corpus", marks=pytest.mark.skip(reason=reason))]
 

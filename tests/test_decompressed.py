@@ -880,6 +880,7 @@ def longer(header: Struct, body: bytes) -> list[tuple[Struct, bytes]]:
     return [resized(new, pa.compress(data, codec="snappy", asbytes=True))]
 
 
+@pytest.mark.slow
 def test_pages_that_become_large_are_not_unpacked_all_at_once(tmp_path: Path) -> None:
     """Half a gigabyte in one chunk; page by page it is little."""
     table = pa.table({"n": np.arange(6_000)})

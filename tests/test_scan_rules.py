@@ -371,6 +371,7 @@ def applied(scan: fs.Scan, case: Case) -> fs.Scan:
     return scan
 
 
+@pytest.mark.slow
 @settings(max_examples=400)
 @given(cases(), st.sampled_from(sorted(FILES)), st.integers(1, 50))
 @example(Case((("select", ()), ("tail", (5,))), list(range(115, 120)), [], None), "v2 pages", 2)

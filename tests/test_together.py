@@ -92,7 +92,9 @@ def random_query(
     return scan, expected
 
 
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize(
+    "seed", [*range(8), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(8, 30))]
+)
 def test_rows_of_many_small_blocks_are_those_of_pyarrow(seed: int, tmp_path: Path) -> None:
     rng = np.random.default_rng([8, seed])
     tables: list[pa.Table] = []
