@@ -119,6 +119,7 @@ def decode(
 ) -> list[pa.ChunkedArray]:
     """Fetch, cut and decode some leaves of blocks; strings may stay `encoded`."""
     with scratch.lease() as allocate:
+        # Apart, so that nothing refers to the memory any more when the lease ends.
         return _decode(file, leaves, wanted, encoded, allocate)
 
 

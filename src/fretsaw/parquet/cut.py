@@ -4,6 +4,7 @@
 page uses it. The page bytes stay as they are.
 """
 
+import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -13,7 +14,7 @@ import pyarrow as pa
 from fretsaw.formats import Request, Steps
 from fretsaw.layout import Int64s, PageIndex
 from fretsaw.parquet.chain import Chain
-from fretsaw.parquet.pages import CorruptPage, Page, walk
+from fretsaw.parquet.pages import MOST_EMPTY, CorruptPage, Page, walk
 from fretsaw.schema import SchemaNode
 from fretsaw.selection import RowSelection
 
@@ -86,18 +87,18 @@ class ParquetPart:
 
     def count_pages(self) -> int:
         """How many data pages the part holds, by hopping over the headers where need be."""
-        return len(self._walked()) if self.pages is None else self.pages
+        if self.pages is not None:
+            return self.pages
+        (whole,) = self.segments
+        return sum(page.is_data for page in walk(whole.buffers[0], whole.num_values))
 
     def holds_what_it_claims(self) -> bool:
         """Whether its pages have as many values as the chunk claims."""
         if self.pages is not None:  # this was checked when they were cut
             return True
         (whole,) = self.segments
-        return sum(page.num_values for page in self._walked()) == whole.num_values
-
-    def _walked(self) -> list[Page]:
-        (whole,) = self.segments
-        return [page for page in walk(whole.buffers[0], whole.num_values) if page.is_data]
+        pages = walk(whole.buffers[0], whole.num_values, MOST_EMPTY)
+        return sum(page.num_values for page in pages) == whole.num_values
 
 
 def cut(chunk: Chunk, pages: PageIndex, rows: RowSelection, encoded: bool) -> Steps[ParquetPart]:
@@ -109,8 +110,7 @@ def cut(chunk: Chunk, pages: PageIndex, rows: RowSelection, encoded: bool) -> St
     found, buffers, first_of_run = yield from fetch_pages(chunk, pages, keep)
     dictionary: list[pa.Buffer] = []
     if any(page.uses_dictionary for page in found):
-        first_page = int(pages.offsets[0])
-        dictionary = list((yield Request([(chunk.start, first_page - chunk.start)], "data")))
+        dictionary.append((yield from fetch_dictionary(chunk, pages)))
     # Where each kept page begins among the decoded rows, then where each run of wanted rows does.
     decoded_at = row_counts.cumsum() - row_counts
     first_rows = pages.boundaries[keep]
@@ -165,6 +165,12 @@ def fetch_pages(
     return found, buffers, first_of_run
 
 
+def fetch_dictionary(chunk: Chunk, pages: PageIndex) -> Steps[pa.Buffer]:
+    """What lies before the first data page."""
+    (stored,) = yield Request([(chunk.start, int(pages.offsets[0]) - chunk.start)], "data")
+    return stored
+
+
 def _is_text(chunk: Chunk) -> bool:
     return chunk.chain.arrow_type in (pa.string(), pa.binary())
 
@@ -185,7 +191,9 @@ def _whole(chunk: Chunk, pages: PageIndex, rows: RowSelection, encoded: bool) ->
     last = rows.row_count if repeated else int(rows.ends[-1])
     entries = 0
     if not repeated and _is_text(chunk):
-        entries = _small_dictionary(walk(buffer, chunk.num_values), rows.row_count)
+        with contextlib.suppress(CorruptPage):  # Arrow will tell what is wrong
+            found = walk(buffer, chunk.num_values, MOST_EMPTY)
+            entries = _small_dictionary(found, rows.row_count)
     whole = Segment(chunk, [buffer], chunk.num_values, last, rows.row_count, entries)
     fallback = pages.reason if rows.skipped_count else None
     return ParquetPart(chunk, [whole], rows.starts, rows.ends, rows, None, fallback, encoded)

@@ -12,7 +12,7 @@ from zlib import crc32
 import pyarrow as pa
 
 from fretsaw.parquet import metadata
-from fretsaw.parquet.pages import Page, walk
+from fretsaw.parquet.pages import MOST_EMPTY, CorruptPage, Page, walk
 
 UNCOMPRESSED = 0
 _SNAPPY, _GZIP, _BROTLI, _ZSTD, _LZ4_RAW = 1, 2, 4, 6, 7
@@ -79,7 +79,11 @@ def unpacked(
     """The pages of so many values without compression: what to write one behind the other."""
     pieces: list[Piece] = []
     for buffer in buffers:
-        for page in walk(buffer, num_values):
+        try:
+            pages = walk(buffer, num_values, MOST_EMPTY)
+        except CorruptPage as error:
+            raise NotDecompressed(str(error)) from None
+        for page in pages:
             num_values -= page.num_values
             if page.offset + page.size > buffer.size:
                 raise NotDecompressed("a page that goes on behind its chunk")

@@ -14,7 +14,7 @@ from fretsaw.formats import Request, Steps
 from fretsaw.parquet import metadata
 from fretsaw.parquet.chain import only_leaf
 from fretsaw.parquet.cut import Chunk, Segment
-from fretsaw.parquet.pages import hop, new_page, varint
+from fretsaw.parquet.pages import hop
 
 _MOST_ENTRIES = 1 << 20
 _SMALL_PART = 4  # a dictionary is worth reading if it is this part of its chunk, or less
@@ -55,5 +55,27 @@ def _each_entry_once(entries: int) -> pa.Buffer:
     bits = (indices[:, None] >> np.arange(width, dtype=np.uint32)) & 1
     packed = np.packbits(bits.astype(np.uint8).ravel(), bitorder="little").tobytes()
     # One bit-packed run of so many groups of eight values.
-    body = bytes([width]) + varint(len(indices) // 8 << 1 | 1) + packed
-    return new_page(metadata.RLE_DICTIONARY, entries, b"", body)
+    body = bytes([width]) + _varint(len(indices) // 8 << 1 | 1) + packed
+    header = metadata.PageHeader(
+        type=metadata.DATA_PAGE_V2,
+        uncompressed_page_size=len(body),
+        compressed_page_size=len(body),
+        data_page_header_v2=metadata.DataPageHeaderV2(
+            num_values=entries,
+            num_nulls=0,
+            num_rows=entries,
+            encoding=metadata.RLE_DICTIONARY,
+            definition_levels_byte_length=0,
+            repetition_levels_byte_length=0,
+            is_compressed=False,
+        ),
+    )
+    return pa.py_buffer(metadata.encode(header) + body)
+
+
+def _varint(number: int) -> bytes:
+    encoded = bytearray()
+    while number > 127:
+        encoded.append(number & 127 | 128)
+        number >>= 7
+    return bytes([*encoded, number])

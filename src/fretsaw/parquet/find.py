@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from fretsaw.formats import Request, Steps
+from fretsaw.formats import Steps
 from fretsaw.layout import Int64s, PageIndex
 from fretsaw.parquet import metadata
-from fretsaw.parquet.cut import Chunk, fetch_pages
+from fretsaw.parquet.cut import Chunk, fetch_dictionary, fetch_pages
 from fretsaw.parquet.decompress import NotDecompressed, contents, readable
 from fretsaw.parquet.pages import Page, walk
 from fretsaw.selection import RowSelection
@@ -38,9 +38,9 @@ def rows_of_pages(
     All of them, if the first pages that are searched hold some: then others will, too. A page with
     a wrong checksum is kept, if that is to be verified: Arrow will tell.
     """
-    search = _Search(chunk, wanted, verify)
     if not rows.selects_any():
         return rows
+    search = _Search(chunk, wanted, verify)
     keep = pages.overlapping(rows.starts, rows.ends).nonzero()[0]
     sample = yield from search.holding(pages, keep[:_SAMPLE])
     if sum(sample) * 2 > len(sample):
@@ -66,9 +66,7 @@ class _Search:
             return []
         found, buffers, first_of_run = yield from fetch_pages(self._chunk, pages, keep)
         if self._in_dictionary is None and any(page.uses_dictionary for page in found):
-            first_page = int(pages.offsets[0])
-            place = (self._chunk.start, first_page - self._chunk.start)
-            (stored,) = yield Request([place], "data")
+            stored = yield from fetch_dictionary(self._chunk, pages)
             self._in_dictionary = self._are_in_dictionary(stored)
         holding = []
         runs = np.searchsorted(first_of_run, np.arange(len(found)), "right") - 1

@@ -13,7 +13,8 @@ from fretsaw.formats import Request, Steps
 from fretsaw.parquet import metadata
 
 _HEADER_BYTES = 256  # enough for most page headers
-_MOST_EMPTY = 1000  # pages without values that a chunk may have
+MOST_EMPTY = 1000
+"""Pages without values that a chunk may have to be looked into; the rest is left to Arrow."""
 
 
 class CorruptPage(ValueError):
@@ -35,10 +36,13 @@ class Page(NamedTuple):
     header: Any = None
 
 
-def walk(buffer: pa.Buffer, num_values: int | None = None) -> list[Page]:
+def walk(
+    buffer: pa.Buffer, num_values: int | None = None, most_empty: int | None = None
+) -> list[Page]:
     """The pages of a buffer, one behind the other, or those that hold its first values.
 
-    Offsets count from the start of the buffer.
+    Offsets count from the start of the buffer. More pages without a value than `most_empty` are an
+    error: it would take long to look at all that fit into a chunk.
     """
     values = empty = 0
 
@@ -46,7 +50,7 @@ def walk(buffer: pa.Buffer, num_values: int | None = None) -> list[Page]:
         nonlocal values, empty
         values += page.num_values
         empty += not page.num_values
-        if num_values is not None and empty > _MOST_EMPTY:
+        if most_empty is not None and empty > most_empty:
             raise CorruptPage(f"{empty} pages without a value")
         return num_values is not None and values >= num_values
 
@@ -108,32 +112,3 @@ def _page(reader: metadata.StructReader, offset: int) -> Page:
         header.dictionary_page_header.num_values if header.dictionary_page_header else None,
         header,
     )
-
-
-def new_page(encoding: int, num_values: int, levels: bytes, values: bytes) -> pa.Buffer:
-    """A data page of a flat column without nulls, of version 2, not compressed."""
-    size = len(levels) + len(values)
-    header = metadata.PageHeader(
-        type=metadata.DATA_PAGE_V2,
-        uncompressed_page_size=size,
-        compressed_page_size=size,
-        data_page_header_v2=metadata.DataPageHeaderV2(
-            num_values=num_values,
-            num_nulls=0,
-            num_rows=num_values,
-            encoding=encoding,
-            definition_levels_byte_length=len(levels),
-            repetition_levels_byte_length=0,
-            is_compressed=False,
-        ),
-    )
-    return pa.py_buffer(b"".join((metadata.encode(header), levels, values)))
-
-
-def varint(number: int) -> bytes:
-    """How lengths of runs are written."""
-    encoded = bytearray()
-    while number > 127:
-        encoded.append(number & 127 | 128)
-        number >>= 7
-    return bytes([*encoded, number])

@@ -99,7 +99,7 @@ def decode_columns(
         pages = [[_pages(segment, options.verify) for segment in column] for column in columns]
         body, footer = _small_file(columns, pages, created_by, allocate)
     except NotDecompressed:  # Arrow will tell what is wrong with them
-        pages = [[Pages(s.chunk.codec, s.buffers) for s in column] for column in columns]
+        pages = [[_Pages(s.chunk.codec, s.buffers) for s in column] for column in columns]
         body, footer = _small_file(columns, pages, created_by, allocate)
     dictionaries = [
         str(name)
@@ -134,7 +134,7 @@ def _read_columns(file: pq.ParquetFile, columns: Sequence[Column]) -> list[pa.Ch
         found |= zip(names, table.columns, strict=True)
     arrays = [found[name] for name in range(len(columns))]
     for column, array in zip(columns, arrays, strict=True):
-        rows, wanted = len(array), rows_of(column)
+        rows, wanted = len(array), _rows_of(column)
         if rows < wanted or (column[0].is_exact and rows > wanted):
             raise CorruptPage(f"{rows} rows decoded where there should be {wanted}")
         if pa.types.is_dictionary(array.type) and column[0].dictionary_entries:
@@ -151,7 +151,7 @@ def _require_all_entries(column: Column, array: pa.ChunkedArray) -> None:
         raise _RepeatedEntries
 
 
-def rows_of(column: Column) -> int:
+def _rows_of(column: Column) -> int:
     """Rows to decode: all up to the last segment, of which the end may be left out."""
     return sum(segment.page_rows for segment in column[:-1]) + column[-1].rows
 
@@ -176,7 +176,7 @@ def _innermost(array: pa.Array) -> pa.Array:
     return array
 
 
-class Pages(NamedTuple):
+class _Pages(NamedTuple):
     """The pages of a column of a small file, and the codec that they are left with."""
 
     codec: int
@@ -187,16 +187,16 @@ class Pages(NamedTuple):
         return sum(map(size_of, self.pieces))
 
 
-def _pages(segment: Segment, verify: bool) -> Pages:
+def _pages(segment: Segment, verify: bool) -> _Pages:
     chunk = segment.chunk
     if not chunk.unpacks:
-        return Pages(chunk.codec, segment.buffers)
-    return Pages(UNCOMPRESSED, unpacked(segment.buffers, segment.num_values, chunk.codec, verify))
+        return _Pages(chunk.codec, segment.buffers)
+    return _Pages(UNCOMPRESSED, unpacked(segment.buffers, segment.num_values, chunk.codec, verify))
 
 
 def _small_file(
     columns: Sequence[Column],
-    pages: Sequence[Sequence[Pages]],
+    pages: Sequence[Sequence[_Pages]],
     created_by: str | None,
     allocate: Allocate,
 ) -> tuple[pa.Buffer, pq.FileMetaData | None]:
@@ -238,7 +238,7 @@ def _small_file(
     return body, None
 
 
-def _small_chunk(segment: Segment, pages: Pages, path: list[str], position: int) -> Any:
+def _small_chunk(segment: Segment, pages: _Pages, path: list[str], position: int) -> Any:
     # The dictionary page comes first, where there is one: Arrow tells it by its header. To name
     # its offset is impossible at 0, which means that there is none.
     column = metadata.SmallColumn(
