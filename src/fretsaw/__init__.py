@@ -7,6 +7,9 @@
 {'fare': [500, 501]}
 """
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from fretsaw.errors import (
     ColumnNotFoundError,
     FileFormatError,
@@ -24,20 +27,29 @@ from fretsaw.schema import SchemaNode
 from fretsaw.selection import RowSelection, RowSelector
 from fretsaw.trace import Trace, trace
 
+if TYPE_CHECKING:
+    from fretsaw.columns import ColumnBatch, ColumnBatches, Layer, LayerKind, Validity
+    from fretsaw.rows import Row
+
 __version__ = "0.1.0"
 
 __all__ = [
     "Block",
     "BlockPredicate",
     "Column",
+    "ColumnBatch",
+    "ColumnBatches",
     "ColumnNotFoundError",
     "DataFile",
     "FileFormatError",
     "FretsawError",
+    "Layer",
+    "LayerKind",
     "Plan",
     "Predicate",
     "PredicateSyntaxError",
     "PredicateTypeError",
+    "Row",
     "RowSelection",
     "RowSelector",
     "Scan",
@@ -45,6 +57,7 @@ __all__ = [
     "SchemaNode",
     "SourceNotFoundError",
     "Trace",
+    "Validity",
     "blocks",
     "byte_range",
     "col",
@@ -52,3 +65,14 @@ __all__ = [
     "scan",
     "trace",
 ]
+
+_IMPORTED_WHEN_USED = {
+    **dict.fromkeys(("ColumnBatch", "ColumnBatches", "Layer", "LayerKind", "Validity"), "columns"),
+    "Row": "rows",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _IMPORTED_WHEN_USED:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_IMPORTED_WHEN_USED[name]}"), name)

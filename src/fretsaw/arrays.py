@@ -1,4 +1,4 @@
-"""Rows picked out of Arrow arrays by runs."""
+"""Rows picked out of Arrow arrays by runs, and how many to take at a time."""
 
 from collections.abc import Sequence
 
@@ -8,6 +8,7 @@ import pyarrow as pa
 from fretsaw.layout import Int64s
 from fretsaw.selection import RowSelection, bits_of
 
+_MOST_ROWS = 128 << 10
 _MOST_TURNS = 64  # two arrays that take turns more often are copied into one, not sliced
 _DENSE = 8  # one wanted row in this many: from there a mask is cheaper, and a slice wastes little
 
@@ -34,6 +35,11 @@ def pick(
     lengths = ends - starts
     before = np.cumsum(lengths) - lengths
     return take_rows(column, np.arange(wanted) + np.repeat(starts - before, lengths))
+
+
+def rows_within(limit: int, rows: int, size: int) -> int:
+    """How many rows to take at a time, out of those of `size` bytes, to stay within a limit."""
+    return max(min(limit * rows // max(size, 1), _MOST_ROWS), 1)
 
 
 def joined(columns: Sequence[pa.ChunkedArray]) -> pa.ChunkedArray:

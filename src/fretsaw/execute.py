@@ -9,6 +9,7 @@ within a bound of bytes.
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any, Generic, Protocol, TypeVar
 
 import pyarrow as pa
 
@@ -18,7 +19,6 @@ from fretsaw.condition import checks_of
 from fretsaw.files import OpenFile
 from fretsaw.layout import Block, PageIndex
 from fretsaw.plan import BlockRows, Window, decoded_bytes, divide, ramp
-from fretsaw.projection import Projection
 from fretsaw.schema import SchemaNode
 from fretsaw.search import Decoded, Experience, Match, Wanted, decode, find
 from fretsaw.selection import RowSelection
@@ -33,15 +33,29 @@ TOGETHER_BYTES = 1 << 20
 MOST_TOGETHER = 64
 
 
+T_co = TypeVar("T_co", covariant=True)
+
+
+class Shape(Protocol[T_co]):
+    """What is read of each row, and what becomes of it."""
+
+    @property
+    def leaves(self) -> Sequence[SchemaNode]:
+        """The leaves to decode."""
+
+    def result(self, arrays: Sequence[pa.ChunkedArray], rows: RowSelection, first_row: int) -> T_co:
+        """Decoded leaves put together; `rows` are counted from `first_row` of the scan."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
-class BlockWork:
-    """A block to be read: whose it is, which of its rows, and as which columns."""
+class BlockWork(Generic[T_co]):
+    """A block to be read: whose it is, which of its rows, and as what."""
 
     file: OpenFile
     selected: BlockRows
     search: Search | None
     """How to find the rows that match; None: all that are selected do."""
-    projection: Projection
+    shape: Shape[T_co]
     first_row: int
     """Where the block begins in the whole scan."""
 
@@ -54,7 +68,7 @@ class BlockWork:
 class _Candidates:
     """Rows of a block, in which the matching ones are being found."""
 
-    work: BlockWork
+    work: BlockWork[Any]
     rows: RowSelection
     pages: list[PageIndex] | None
     """The pages of the leaves of the result, where they are known already."""
@@ -75,7 +89,7 @@ class _Candidates:
 class _Found:
     """Rows of a block to decode, and what is decoded of them already."""
 
-    work: BlockWork
+    work: BlockWork[Any]
     wanted: Wanted
     decoded: dict[int, Decoded]
     stored: list[int]
@@ -92,10 +106,10 @@ class _Piece:
     tasks: list[threads.Task[list[pa.ChunkedArray]]]
     size: float
 
-    def table(self) -> pa.Table:
+    def result(self) -> Any:
         arrays = [array for task in self.tasks for array in task.result()]
         first = self.found[0].work
-        return first.projection.table(arrays, self._rows(), first.first_row)
+        return first.shape.result(arrays, self._rows(), first.first_row)
 
     def _rows(self) -> RowSelection:
         """The rows of all blocks, counted from where the first one begins."""
@@ -108,10 +122,10 @@ class _Piece:
         return RowSelection().concat(*parts)
 
 
-class Execution:
+class Execution(Generic[T_co]):
     """The running execution of a scan: what is under way, and what is left of the window."""
 
-    def __init__(self, blocks: Iterable[BlockWork], window: Window, piece_bytes: int) -> None:
+    def __init__(self, blocks: Iterable[BlockWork[T_co]], window: Window, piece_bytes: int) -> None:
         self._window = window
         self._piece_bytes = piece_bytes
         self._reach = float(max(window.rows_needed or 0, 1))
@@ -126,16 +140,16 @@ class Execution:
         self._candidates: deque[_Candidates] = deque()
         self._pieces: deque[_Piece] = deque()
 
-    def tables(self) -> Iterator[pa.Table]:
+    def results(self) -> Iterator[T_co]:
         """The result, in order (for a tail from its end on), some pieces ahead of the consumer."""
         try:
             self._advance(may_wait=True)
             while self._pieces:
-                tables = [self._pieces[0].table()]
+                results = [self._pieces[0].result()]
                 self._pieces.popleft()
                 self._asked += 1
                 self._advance(may_wait=False)
-                yield tables.pop()
+                yield results.pop()
                 self._advance(may_wait=True)
         finally:
             finding = [c.finding for c in self._candidates if c.finding is not None]
@@ -217,7 +231,7 @@ class Execution:
                 for c, rows, _ in kept
                 if c.pages is None
             ],
-            first.projection.leaves,
+            first.shape.leaves,
             self._piece_bytes,
         )
         read = iter(pages)
@@ -235,9 +249,9 @@ class Execution:
         tasks = list(_start(found, self._starter))
         self._pieces.append(_Piece(found, tasks, sum(some.size for some in found)))
 
-    def _divided(self, blocks: Iterable[BlockWork]) -> Iterator[_Candidates]:
+    def _divided(self, blocks: Iterable[BlockWork[T_co]]) -> Iterator[_Candidates]:
         for work in blocks:
-            leaves, rows = work.projection.leaves, work.selected.rows
+            leaves, rows = work.shape.leaves, work.selected.rows
             chunks = work.file.chunks(work.block, leaves)
             if work.search is None:
                 size = decoded_bytes(rows, chunks)
@@ -280,7 +294,10 @@ class Execution:
 
 
 def _found(
-    work: BlockWork, rows: RowSelection, pages: Sequence[PageIndex], decoded: dict[int, Decoded]
+    work: BlockWork[Any],
+    rows: RowSelection,
+    pages: Sequence[PageIndex],
+    decoded: dict[int, Decoded],
 ) -> _Found:
     hits = [index.overlapping(rows.starts, rows.ends) for index in pages]
     both = list(zip(pages, hits, strict=True))
@@ -293,7 +310,7 @@ def _start(
     found: Sequence[_Found], starter: threads.Starter
 ) -> Iterator[threads.Task[list[pa.ChunkedArray]]]:
     """Begin to decode rows: a task for each group of leaves."""
-    file, leaves = found[0].work.file, found[0].work.projection.leaves
+    file, leaves = found[0].work.file, found[0].work.shape.leaves
     sizes = [sum(of_leaf) for of_leaf in zip(*(some.stored for some in found), strict=True)]
     is_decoded = [any(leaf.leaf_index in some.decoded for some in found) for leaf in leaves]
     for group in _groups(sizes, is_decoded):

@@ -6,6 +6,7 @@ The planner reads these; the formats make them.
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -166,3 +167,22 @@ def blocks(start: int, end: int) -> BlockPredicate:
     False
     """
     return _Ordinals(start, end)
+
+
+def byte_ranges(blocks: Sequence[Block], target: int) -> Iterator[tuple[int, int]]:
+    """Adjoining byte ranges that divide the blocks, about `target` bytes of them in each."""
+    ordered = sorted(blocks, key=lambda block: block.midpoint)
+    start, size = 0, 0
+    for position, block in enumerate(ordered):
+        if size == 0:
+            start = max(start, min(block.offset, block.midpoint))
+        size += block.compressed_size
+        if position + 1 == len(ordered):
+            yield start, max(block.midpoint + 1, block.offset + block.compressed_size)
+            return
+        following = ordered[position + 1]
+        # A cut is nearer to the target here than behind the next block, and divides the two.
+        if size + following.compressed_size // 2 > target and following.midpoint > block.midpoint:
+            end = following.offset if following.offset > block.midpoint else following.midpoint
+            yield start, end
+            start, size = end, 0

@@ -1,21 +1,103 @@
-"""Leaves zipped into nested fields.
+"""Leaves zipped into nested fields, and the layers that lie around a leaf.
 
 Each leaf comes as an Arrow array of its own chain: the lists and structs above it, with the
 offsets and validity of each. The leaves of a field share these, so the field is made of the first
 leaf's layers around all leaves side by side; no value is touched.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from fretsaw.schema import SchemaNode
+from fretsaw.schema import SchemaNode, type_with
+
+Chain: TypeAlias = tuple[SchemaNode, ...]
+"""The nodes from a field down to one of its leaves."""
+Words: TypeAlias = npt.NDArray[np.uint64]
+"""A bit for each item, set where it is present."""
 
 
 class MisalignedLeaves(ValueError):
     """Leaves of one field that disagree about its lists."""
+
+
+class LayerArrays(NamedTuple):
+    """An optional struct or a list above a leaf: what is present, and where each list begins."""
+
+    is_list: bool
+    present: Words | None
+    offsets: npt.NDArray[np.int32] | None
+
+
+def chains_of(field: SchemaNode) -> Iterator[Chain]:
+    """The chains of all leaves of a field."""
+    if field.is_leaf:
+        yield (field,)
+    for child in field.children:
+        for below in chains_of(child):
+            yield (field, *below)
+
+
+def chain_type(chain: Chain) -> pa.DataType:
+    """The type of the array of a chain: every list and map is a list."""
+    *above, leaf = chain
+    arrow_type = leaf.arrow_type
+    for node in reversed(above):
+        arrow_type = pa.struct([("item", arrow_type)]) if node.is_struct else pa.list_(arrow_type)
+    return arrow_type
+
+
+def field_of(chain: Chain, array: pa.Array) -> pa.Array:
+    """The field of a chain as if it had no other leaf; a map of keys or values alone is a list."""
+    *above, node = chain
+    for parent in reversed(above):
+        if parent.is_map:
+            item = pa.list_(pa.field(node.name, node.arrow_type, node.nullable))
+            node = replace(parent, kind="list", children=(node,), arrow_type=item)
+        else:
+            node = replace(parent, children=(node,), arrow_type=type_with(parent, (node,)))
+    return assemble(node, [array])
+
+
+def layers_of(chain: Chain, array: pa.Array) -> tuple[list[LayerArrays], pa.Array, Words | None]:
+    """The layers above a leaf, the leaf itself, and which of its values are present.
+
+    What lies in a null struct is null too, up to the next list.
+    """
+    layers: list[LayerArrays] = []
+    outside: Words | None = None
+    for node in chain[:-1]:
+        present = _present(array, outside)
+        if node.is_struct:
+            if node.nullable:
+                layers.append(LayerArrays(False, present, None))
+            outside, array = present, array.field(0)
+        else:
+            offsets, array = _items(array)
+            layers.append(LayerArrays(True, present, offsets))
+            outside = None
+    return layers, array, _present(array, outside)
+
+
+def _present(array: pa.Array, outside: Words | None) -> Words | None:
+    """Which items are there, if not all are; `outside` says the same of the struct around them."""
+    if not array.null_count:
+        return outside
+    bits = array.is_valid().buffers()[1]
+    words = np.zeros(-(-len(array) // 64), np.uint64)
+    words.view(np.uint8)[: bits.size] = np.frombuffer(bits, np.uint8)[: words.nbytes]
+    return words if outside is None else words & outside
+
+
+def _items(lists: pa.Array) -> tuple[npt.NDArray[np.int32], pa.Array]:
+    """Where each list begins, from 0, and what lies inside."""
+    offsets = lists.offsets.to_numpy()
+    first, last = int(offsets[0]), int(offsets[-1])
+    return offsets - first if first else offsets, lists.values.slice(first, last - first)
 
 
 def assemble(node: SchemaNode, leaves: Sequence[pa.Array]) -> pa.Array:
@@ -61,13 +143,12 @@ def _lists(
     shared: npt.NDArray[np.int32] | None = None
     items = []
     for leaf in leaves:
-        absolute = leaf.offsets.to_numpy(zero_copy_only=False)
-        offsets = absolute - absolute[0]
+        offsets, inside = _items(leaf)
         if shared is None:
             shared = offsets
         elif not np.array_equal(shared, offsets):
             raise MisalignedLeaves(f"the leaves of {'.'.join(node.path)!r} are of different lists")
-        items.append(leaf.values.slice(int(absolute[0]), int(offsets[-1])))
+        items.append(inside)
     assert shared is not None
     return shared, items
 

@@ -6,6 +6,7 @@ them from one file: with leaves to decode and zip, with values of the file's fol
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -18,12 +19,16 @@ from fretsaw.nested import MisalignedLeaves, assemble
 from fretsaw.schema import Path, SchemaNode, spelled
 from fretsaw.selection import RowSelection
 
+Filling: TypeAlias = SchemaNode | pa.Scalar | Literal["row index"]
+"""What a column is filled with: a node to read, the value it has in all of a file, or numbers."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Target:
     """The columns of the result, in order."""
 
     schema: pa.Schema
+    nodes: tuple[SchemaNode, ...]
     asked: tuple[tuple[Path, ...], ...]
     """For each column, the paths by which it was asked for."""
     partitions: frozenset[str]
@@ -40,42 +45,34 @@ class Projection:
 
     file: str
     schema: pa.Schema
-    columns: tuple[SchemaNode | pa.Scalar, ...]
-    """For each column, the field to read, or the value that it has in all of the file."""
+    nodes: tuple[SchemaNode, ...]
+    """The tree of each column; of one that the file lacks, as another file has it."""
+    columns: tuple[Filling, ...]
     leaves: tuple[SchemaNode, ...]
-    row_index: bool
-    file_path: bool
 
     def of_file(self, file: str, constants: Mapping[str, pa.Scalar]) -> "Projection":
-        """The same for another file with the same schema, and with values of its own folders."""
-        fields = self.schema.names[self.row_index :]
+        """The same for another file with the same schema, and with values of its own."""
         columns = tuple(
-            column if isinstance(column, SchemaNode) else constants.get(name, column)
-            for name, column in zip(fields, self.columns, strict=False)
+            constants.get(name, column) if isinstance(column, pa.Scalar) else column
+            for name, column in zip(self.schema.names, self.columns, strict=True)
         )
         return replace(self, file=file, columns=columns)
 
-    def table(
+    def result(
         self, arrays: Sequence[pa.ChunkedArray], rows: RowSelection, first_row: int
     ) -> pa.Table:
         """Decoded leaves as a table; `rows` are counted from `first_row` of the scan."""
-        count = rows.selected_count
         remaining = iter(arrays)
-        columns: list[pa.ChunkedArray | pa.Array] = []
-        if self.row_index:
-            columns.append(pa.array(rows.indices() + first_row))
-        for column in self.columns:
+        columns = []
+        for column, arrow_type in zip(self.columns, self.schema.types, strict=True):
             if isinstance(column, SchemaNode):
                 leaves = [next(remaining) for _ in column.leaves()]
-                field = self.schema.field(len(columns))
-                columns.append(self._assembled(column, leaves, field.type))
+                columns.append(self._assembled(column, leaves, arrow_type))
             else:
-                columns.append(pa.repeat(column, count))
-        if self.file_path:
-            columns.append(pa.repeat(pa.scalar(self.file), count))
+                columns.append(filled(column, rows, first_row))
         if columns:
             return pa.Table.from_arrays(columns, schema=self.schema)
-        return _only_rows(count, self.schema)
+        return _only_rows(rows.selected_count, self.schema)
 
     def _assembled(
         self, node: SchemaNode, leaves: Sequence[pa.ChunkedArray], arrow_type: pa.DataType
@@ -94,7 +91,16 @@ class Projection:
         return column if column.type == arrow_type else column.cast(arrow_type)
 
 
-NO_COLUMNS = Projection("", pa.schema([]), (), (), row_index=False, file_path=False)
+def filled(
+    column: pa.Scalar | Literal["row index"], rows: RowSelection, first_row: int
+) -> pa.Array:
+    """A column that is not read: one value for all rows, or their numbers."""
+    if isinstance(column, pa.Scalar):
+        return pa.repeat(column, rows.selected_count)
+    return pa.array(rows.indices() + first_row)
+
+
+NO_COLUMNS = Projection("", pa.schema([]), (), (), ())
 """Only rows, to be counted."""
 
 
@@ -128,27 +134,33 @@ def target_of(
 ) -> Target:
     """Settle the columns by one file; all of its columns and folders, if none were named."""
     fields: list[pa.Field] = []
+    nodes: list[SchemaNode] = []
     asked: list[tuple[Path, ...]] = []
     if columns is None:
         own = [p for p, name in enumerate(reader.field_names) if name not in partitions.names]
-        schema, _ = reader.describe(own)
+        schema, described = reader.describe(own)
         fields = [*schema, *partitions]
+        nodes = [*described, *map(_made_up, partitions)]
         asked = [((field.name,),) for field in fields]
     else:
         names = reader.field_names
         groups = _grouped(columns, names, partitions.names, file)
         reader.describe([names.index(top) for top in groups if top not in partitions.names])
         for top, paths in groups.items():
-            if top in partitions.names:
-                fields.append(partitions.field(top))
-            else:
-                fields.append(_resolve(reader, file, paths)[0])
+            field, node = (
+                (partitions.field(top), _made_up(partitions.field(top)))
+                if top in partitions.names
+                else _resolve(reader, file, paths)
+            )
+            fields.append(field)
+            nodes.append(node)
             asked.append(tuple(paths))
         schema, _ = reader.describe([])
     if several:
         fields = [field.with_nullable(True).with_type(_nullable(field.type)) for field in fields]
     return Target(
         pa.schema(fields, schema.metadata),
+        tuple(nodes),
         tuple(asked),
         frozenset(partitions.names),
         file,
@@ -158,19 +170,25 @@ def target_of(
 
 def union(targets: Sequence[Target], columns: Sequence[Path] | None) -> Target:
     """The columns of all targets, in the order in which they were asked for."""
-    fields: dict[str, tuple[pa.Field, tuple[Path, ...]]] = {}
+    fields: dict[str, tuple[pa.Field, SchemaNode, tuple[Path, ...]]] = {}
     for target in targets:
-        for field, paths in zip(target.schema, target.asked, strict=True):
-            fields.setdefault(field.name, (field, paths))
+        for field, node, paths in zip(target.schema, target.nodes, target.asked, strict=True):
+            fields.setdefault(field.name, (field, node, paths))
     partitions = targets[0].partitions
     if columns is None:
         # Folders come last, behind the columns of all files.
         ordered = sorted(fields.values(), key=lambda column: column[0].name in partitions)
     else:
         asked_at = {column: place for place, column in reversed(list(enumerate(columns)))}
-        ordered = sorted(fields.values(), key=lambda column: asked_at[column[1][0]])
-    schema = pa.schema([field for field, _ in ordered], targets[0].schema.metadata)
-    return Target(schema, tuple(paths for _, paths in ordered), partitions, targets[0].source)
+        ordered = sorted(fields.values(), key=lambda column: asked_at[column[2][0]])
+    schema = pa.schema([field for field, _, _ in ordered], targets[0].schema.metadata)
+    return Target(
+        schema,
+        tuple(node for _, node, _ in ordered),
+        tuple(paths for _, _, paths in ordered),
+        partitions,
+        targets[0].source,
+    )
 
 
 def project(
@@ -182,8 +200,8 @@ def project(
     row_index: str | None,
     file_path: str | None,
 ) -> Projection:
-    """Fill the target's columns from one file."""
-    columns: list[SchemaNode | pa.Scalar] = []
+    """Fill the target's columns from one file; its path is among the `constants`."""
+    columns: list[Filling] = []
     schema = target.schema
     if tuple(reader.field_names) == target.names:
         columns = list(reader.describe(range(len(schema)))[1])
@@ -204,10 +222,22 @@ def project(
                 columns.append(pa.scalar(None, field.type))
     _require_same_types(columns, file, target)
     leaves = [leaf for c in columns if isinstance(c, SchemaNode) for leaf in c.leaves()]
-    schema = _with_extras(schema, file, row_index, file_path)
-    return Projection(
-        file, schema, tuple(columns), tuple(leaves), row_index is not None, file_path is not None
-    )
+    nodes = [
+        column if isinstance(column, SchemaNode) else node
+        for column, node in zip(columns, target.nodes, strict=True)
+    ]
+    _require_new(file, schema.names, row_index, file_path)
+    if row_index is not None:
+        field = pa.field(row_index, pa.int64(), nullable=False)
+        schema = schema.insert(0, field)
+        nodes.insert(0, _made_up(field))
+        columns.insert(0, "row index")
+    if file_path is not None:
+        field = pa.field(file_path, pa.string(), nullable=False)
+        schema = schema.append(field)
+        nodes.append(_made_up(field))
+        columns.append(constants[file_path])
+    return Projection(file, schema, tuple(nodes), tuple(columns), tuple(leaves))
 
 
 def find_column(reader: FileReader, file: str, path: Path) -> tuple[SchemaNode, SchemaNode]:
@@ -221,9 +251,7 @@ def find_column(reader: FileReader, file: str, path: Path) -> tuple[SchemaNode, 
     return top, node
 
 
-def _require_same_types(
-    columns: Sequence[SchemaNode | pa.Scalar], file: str, target: Target
-) -> None:
+def _require_same_types(columns: Sequence[Filling], file: str, target: Target) -> None:
     for field, column in zip(target.schema, columns, strict=True):
         if isinstance(column, SchemaNode) and _nullable(column.arrow_type) != _nullable(field.type):
             raise SchemaMismatchError(
@@ -240,17 +268,17 @@ def lacks_column(file: str, name: str, source: str) -> SchemaMismatchError:
     )
 
 
-def _with_extras(
-    schema: pa.Schema, file: str, row_index: str | None, file_path: str | None
-) -> pa.Schema:
+def _require_new(
+    file: str, names: Sequence[str], row_index: str | None, file_path: str | None
+) -> None:
     for name in (row_index, file_path):
-        if name is not None and (name in schema.names or row_index == file_path):
+        if name is not None and (name in names or row_index == file_path):
             raise ValueError(f"{file}: there is a column {name!r} already; choose another name")
-    if row_index is not None:
-        schema = schema.insert(0, pa.field(row_index, pa.int64(), nullable=False))
-    if file_path is not None:
-        schema = schema.append(pa.field(file_path, pa.string(), nullable=False))
-    return schema
+
+
+def _made_up(field: pa.Field) -> SchemaNode:
+    """The node of a column that no file has."""
+    return SchemaNode(field.name, (field.name,), "leaf", field.nullable, field.type)
 
 
 def _grouped(

@@ -15,9 +15,10 @@ import pyarrow as pa
 
 from fretsaw.condition import Condition
 from fretsaw.errors import ColumnNotFoundError
-from fretsaw.execute import BlockWork, Execution
+from fretsaw.execute import BlockWork, Execution, Shape
 from fretsaw.files import OpenFile, open_in_order
 from fretsaw.formats import ReadOptions
+from fretsaw.leaves import LeafNames, LeafProjection, Leaves, apart
 from fretsaw.matching import whether_true
 from fretsaw.plan import FileRows, Query, Window, file_rows
 from fretsaw.predicate import columns_of
@@ -78,6 +79,7 @@ class Reading:
                 "call with_row_index() or select_rows() before splits()"
             )
         self._projections: dict[object, Projection] = {}
+        self._leaf_names: dict[object, LeafNames] = {}
         self._conditions: dict[object, Condition] = {}
         self._most_rows = 0
         self._likely_files = 0
@@ -87,10 +89,21 @@ class Reading:
         """The Arrow schema of the result."""
         return self.projection(self._first).schema
 
+    @property
+    def nodes(self) -> Sequence[SchemaNode]:
+        """The tree of each column of the result."""
+        return self.projection(self._first).nodes
+
     def tables(self, piece_bytes: int) -> Iterator[pa.Table]:
         """The result, in pieces of about so many bytes."""
         self.check()
         return self._run(self.projection, piece_bytes)
+
+    def leaves(self, piece_bytes: int, leaf: Path | int | None = None) -> Iterator[Leaves]:
+        """The result leaf by leaf, of all leaves or of one."""
+        self.check()
+        self._apart(self._first, leaf)  # to see whether there is such a leaf
+        return self._run(lambda file: self._apart(file, leaf), piece_bytes)
 
     def table(self, piece_bytes: int) -> pa.Table:
         """All of the result."""
@@ -115,29 +128,27 @@ class Reading:
             return sum(file.num_rows for file in self._files())
         return sum(share.selected.selected_count for share in self.shares())
 
-    def _run(
-        self, projection_of: Callable[[OpenFile], Projection], piece_bytes: int
-    ) -> Iterator[pa.Table]:
+    def _run(self, shape_of: Callable[[OpenFile], Shape[T]], piece_bytes: int) -> Iterator[T]:
         query = self.query
         # Without a predicate the window is in the shares already.
         window = Window() if query.predicate is None else query.window
-        tables = Execution(self._work(projection_of), window, piece_bytes).tables()
+        results = Execution(self._work(shape_of), window, piece_bytes).results()
         if window.tail is None:
-            return tables
-        return iter(list(tables)[::-1])
+            return results
+        return iter(list(results)[::-1])
 
-    def _work(self, projection_of: Callable[[OpenFile], Projection]) -> Iterator[BlockWork]:
+    def _work(self, shape_of: Callable[[OpenFile], Shape[T]]) -> Iterator[BlockWork[T]]:
         """The blocks to read, in order; from the end on for a tail under a predicate."""
         for share in self.shares():
-            projection: Projection | None = None
-            for surveyed in self.surveyed(share, projection_of):
-                projection = projection or projection_of(share.file)
+            shape: Shape[T] | None = None
+            for surveyed in self.surveyed(share, shape_of):
+                shape = shape or shape_of(share.file)
                 selected = surveyed.selected
                 first_row = share.first_row + selected.block.first_row
-                yield BlockWork(share.file, selected, surveyed.search, projection, first_row)
+                yield BlockWork(share.file, selected, surveyed.search, shape, first_row)
 
     def surveyed(
-        self, share: FileShare, projection_of: Callable[[OpenFile], Projection]
+        self, share: FileShare, shape_of: Callable[[OpenFile], Shape[object]]
     ) -> Iterator[Surveyed]:
         """The blocks of a file in which something may match."""
         window, kept = self.query.window, share.selected.kept
@@ -146,7 +157,7 @@ class Reading:
         ordered = kept if window.tail is None else kept[::-1]
         few = window.rows_needed is not None
         condition = self.condition(share.file)
-        return survey(share.file, condition, ordered, lambda: projection_of(share.file).leaves, few)
+        return survey(share.file, condition, ordered, lambda: shape_of(share.file).leaves, few)
 
     def condition(self, file: OpenFile) -> Condition:
         """The predicate for one file; files with the same schema and folders share it."""
@@ -183,6 +194,8 @@ class Reading:
     def projection(self, file: OpenFile) -> Projection:
         """How one file fills the columns; files with the same schema share it."""
         constants = self.listing.constants(file.entry)
+        if self.query.file_path is not None:
+            constants[self.query.file_path] = pa.scalar(file.name)
         same = self._projections.get(file.reader.fields)
         if same is not None:
             return same.of_file(file.name, constants)
@@ -197,6 +210,15 @@ class Reading:
         )
         self._projections[file.reader.fields] = projection
         return projection
+
+    def _apart(self, file: OpenFile, leaf: Path | int | None) -> LeafProjection:
+        """The same leaf by leaf, of all leaves or of one."""
+        projection = self.projection(file)
+        names = self._leaf_names.get(file.reader.fields)
+        if names is None:
+            names = self._leaf_names[file.reader.fields] = LeafNames.of(projection.nodes)
+        leaves = apart(projection, names)
+        return leaves if leaf is None else leaves.only(names.place(leaf))
 
     @cached_property
     def _target(self) -> Target:

@@ -16,10 +16,10 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from fretsaw.formats import ReadOptions
-from fretsaw.layout import Block, BlockPredicate, Int64s, byte_range
+from fretsaw.layout import Block, BlockPredicate, Int64s, byte_range, byte_ranges
 from fretsaw.plan import Plan, Query
 from fretsaw.predicate import Column, Predicate
-from fretsaw.schema import SchemaNode
+from fretsaw.schema import Path, SchemaNode
 from fretsaw.selection import RowSelection
 from fretsaw.sources import Entry, Listing, Sources, list_sources, names_of, origins_of
 from fretsaw.storage import Origin, absolute, is_file_object
@@ -29,8 +29,10 @@ if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
 
+    from fretsaw.columns import ColumnBatch, ColumnBatches
     from fretsaw.files import OpenFile
     from fretsaw.reading import Reading
+    from fretsaw.rows import Row
 
 # What runs a scan is imported when one is run: half of the time to import all of this.
 
@@ -242,9 +244,52 @@ class Scan:
 
         `batch_size` caps the rows of a batch.
         """
-        if batch_size is not None and batch_size < 1:
-            raise ValueError(f"batch_size must be at least 1, not {batch_size}")
+        _require_batch_size(batch_size)
         return self._batches(batch_size or BATCH_ROWS)
+
+    def rows(self) -> Iterator["Row"]:
+        """Stream the result row by row, as Python objects.
+
+        >>> import pyarrow as pa, pyarrow.parquet as pq, tempfile
+        >>> path = tempfile.mkdtemp() + "/trips.parquet"
+        >>> pq.write_table(pa.table({"id": [7, 8], "city": ["NYC", None]}), path)
+        >>> [(row["id"], row["city"]) for row in scan(path)]
+        [(7, 'NYC'), (8, None)]
+        """
+        from fretsaw.rows import rows_of
+
+        reading = self._reading()
+        yield from rows_of(reading.tables(STREAM_PIECE), reading.nodes)
+
+    def __iter__(self) -> Iterator["Row"]:
+        return self.rows()
+
+    def column(self, leaf: Path | int, batch_size: int | None = None) -> Iterator["ColumnBatch"]:
+        """Stream one leaf, by its path or its number, as NumPy arrays.
+
+        `batch_size` caps the records of a batch; by default as many as fit a processor's cache.
+
+        >>> import pyarrow as pa, pyarrow.parquet as pq, tempfile
+        >>> path = tempfile.mkdtemp() + "/trips.parquet"
+        >>> pq.write_table(pa.table({"fare": [7.5, 12.0], "city": ["NYC", "LA"]}), path)
+        >>> sum(batch.values.sum() for batch in scan(path).column("fare"))
+        np.float64(19.5)
+        """
+        _require_batch_size(batch_size)
+        return (batch[0] for batch in self._only(leaf)._column_batches(leaf, batch_size))
+
+    def columns(self, batch_size: int | None = None) -> Iterator["ColumnBatches"]:
+        """Stream all leaves of the result side by side, as NumPy arrays.
+
+        >>> import pyarrow as pa, pyarrow.parquet as pq, tempfile
+        >>> path = tempfile.mkdtemp() + "/trips.parquet"
+        >>> pq.write_table(pa.table({"fare": [7.5, 12.0], "tip": [1.0, 2.0]}), path)
+        >>> for batch in scan(path).columns():
+        ...     (batch["fare"].values + batch["tip"].values).tolist()
+        [8.5, 14.0]
+        """
+        _require_batch_size(batch_size)
+        return self._column_batches(None, batch_size)
 
     def to_reader(self) -> pa.RecordBatchReader:
         """Stream the result as a `pyarrow.RecordBatchReader`."""
@@ -324,7 +369,7 @@ class Scan:
                 _opened=None,
             ).filter(byte_range(start, end))
             for share in reading.shares()
-            for start, end in _byte_ranges(
+            for start, end in byte_ranges(
                 [part.block for part in share.selected.kept], target_bytes
             )
         ]
@@ -353,6 +398,21 @@ class Scan:
             del table  # neither it nor a batch stays alive while the next ones are decoded
             while batches:
                 yield batches.popleft()
+
+    def _column_batches(
+        self, leaf: Path | int | None, batch_size: int | None
+    ) -> Iterator["ColumnBatches"]:
+        from fretsaw.columns import column_batches
+
+        yield from column_batches(self._reading().leaves(STREAM_PIECE, leaf), batch_size)
+
+    def _only(self, leaf: Path | int) -> "Scan":
+        """The same scan without columns that nobody looks at."""
+        query = self._query
+        if query.columns is not None or not isinstance(leaf, str | tuple):
+            return self
+        is_extra = leaf in (query.row_index, query.file_path)
+        return self._with(columns=() if is_extra else (leaf,))
 
     def _with(self, **changes: Any) -> "Scan":
         return replace(self, _query=replace(self._query, **changes))
@@ -385,6 +445,11 @@ def _require_predicate(given: object) -> None:
         )
 
 
+def _require_batch_size(batch_size: int | None) -> None:
+    if batch_size is not None and batch_size < 1:
+        raise ValueError(f"batch_size must be at least 1, not {batch_size}")
+
+
 def _count(name: str, n: int) -> int:
     count = operator.index(n)
     if count < 0:
@@ -403,22 +468,3 @@ def _row_numbers(rows: Sequence[int] | npt.NDArray[Any] | pa.Array | pa.ChunkedA
             f"{numbers.dtype}; make a mask into rows with RowSelection.from_filters([mask])"
         )
     return numbers.astype(np.int64)
-
-
-def _byte_ranges(blocks: Sequence[Block], target: int) -> Iterator[tuple[int, int]]:
-    """Adjoining byte ranges that divide the blocks, about `target` bytes of them in each."""
-    ordered = sorted(blocks, key=lambda block: block.midpoint)
-    start, size = 0, 0
-    for position, block in enumerate(ordered):
-        if size == 0:
-            start = max(start, min(block.offset, block.midpoint))
-        size += block.compressed_size
-        if position + 1 == len(ordered):
-            yield start, max(block.midpoint + 1, block.offset + block.compressed_size)
-            return
-        following = ordered[position + 1]
-        # A cut is nearer to the target here than behind the next block, and divides the two.
-        if size + following.compressed_size // 2 > target and following.midpoint > block.midpoint:
-            end = following.offset if following.offset > block.midpoint else following.midpoint
-            yield start, end
-            start, size = end, 0

@@ -117,7 +117,7 @@ class SchemaNode:
             for child in self.children
             if self.is_map or any(leaf.leaf_index in keep for leaf in child.leaves())
         )
-        return replace(self, children=children, arrow_type=_pruned_type(self, children))
+        return replace(self, children=children, arrow_type=type_with(self, children))
 
     def leaves(self) -> Iterator["SchemaNode"]:
         """All leaves below this node, in file order; a leaf is its own only leaf."""
@@ -153,7 +153,7 @@ def value_type(leaf: SchemaNode) -> pa.DataType:
     return arrow_type
 
 
-def _pruned_type(node: SchemaNode, children: tuple[SchemaNode, ...]) -> pa.DataType:
+def type_with(node: SchemaNode, children: tuple[SchemaNode, ...]) -> pa.DataType:
     """The type of a node that has only these children left."""
     before = node.arrow_type
     if len(children) == len(node.children) and all(

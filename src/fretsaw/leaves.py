@@ -1,0 +1,118 @@
+"""The leaves of a scan's columns, side by side and not zipped: what column readers read.
+
+`LeafNames` finds a leaf by path or number, a `LeafProjection` fills the leaves from one file, and
+`Leaves` are some rows of them.
+"""
+
+import operator
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import pyarrow as pa
+
+from fretsaw.errors import ColumnNotFoundError
+from fretsaw.nested import Chain, chain_type, chains_of
+from fretsaw.projection import Filling, Projection, filled
+from fretsaw.schema import Path, SchemaNode, spelled
+from fretsaw.selection import RowSelection
+
+
+class LeafNames:
+    """The leaves of some columns, and the ways to name them."""
+
+    def __init__(self, chains: Sequence[Chain]) -> None:
+        self.chains = tuple(chains)
+        self._places: dict[Path | int, int] = {}
+
+    @classmethod
+    def of(cls, fields: Sequence[SchemaNode]) -> "LeafNames":
+        """All leaves of these fields, in order."""
+        return cls([chain for field in fields for chain in chains_of(field)])
+
+    @cached_property
+    def paths(self) -> tuple[str, ...]:
+        """The paths of the leaves, in full."""
+        return tuple(".".join(chain[-1].path) for chain in self.chains)
+
+    def place(self, leaf: Path | int) -> int:
+        """Where a leaf stands: by its number, its path, or the name of a field that is but it."""
+        if leaf not in self._places:
+            self._places[leaf] = self._place(leaf)
+        return self._places[leaf]
+
+    def _place(self, leaf: Path | int) -> int:
+        if not isinstance(leaf, str | tuple):
+            number = operator.index(leaf)
+            if not 0 <= number < len(self.chains):
+                raise IndexError(f"leaf {number}: there are {len(self.chains)}, counted from 0")
+            return number
+        node = self._root.find(leaf)
+        found = [] if node is None else list(node.leaves())
+        if len(found) > 1:
+            names = ", ".join(".".join(below.path) for below in found)
+            raise ColumnNotFoundError(
+                f"{spelled(leaf)!r} has {len(found)} leaves; name one: {names}"
+            )
+        for place, chain in enumerate(self.chains):
+            if found and chain[-1] is found[0]:
+                return place
+        raise ColumnNotFoundError(f"Column not in projection: {spelled(leaf)}")
+
+    @cached_property
+    def _root(self) -> SchemaNode:
+        fields = {id(chain[0]): chain[0] for chain in self.chains}
+        return SchemaNode("", (), "struct", False, pa.null(), tuple(fields.values()))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Leaves:
+    """Some rows of leaves, each as an array of its chain."""
+
+    names: LeafNames
+    arrays: Sequence[pa.ChunkedArray]
+    row_count: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LeafProjection:
+    """What is read of each row of a file, leaf by leaf."""
+
+    names: LeafNames
+    columns: tuple[Filling, ...]
+    leaves: tuple[SchemaNode, ...]
+
+    def only(self, place: int) -> "LeafProjection":
+        """One of the leaves alone."""
+        column = self.columns[place]
+        leaves = (column,) if isinstance(column, SchemaNode) else ()
+        return LeafProjection(LeafNames([self.names.chains[place]]), (column,), leaves)
+
+    def result(
+        self, arrays: Sequence[pa.ChunkedArray], rows: RowSelection, first_row: int
+    ) -> Leaves:
+        """Decoded leaves, and what stands beside them."""
+        remaining = iter(arrays)
+        columns = [
+            next(remaining)
+            if isinstance(column, SchemaNode)
+            else pa.chunked_array([filled(column, rows, first_row)])
+            for column in self.columns
+        ]
+        return Leaves(self.names, columns, rows.selected_count)
+
+
+def apart(projection: Projection, names: LeafNames) -> LeafProjection:
+    """The columns of a projection leaf by leaf; `names` are those of its fields."""
+    chains = iter(names.chains)
+    columns: list[Filling] = []
+    for node, column in zip(projection.nodes, projection.columns, strict=True):
+        for leaf in node.leaves():
+            chain = next(chains)
+            if isinstance(column, SchemaNode):
+                columns.append(leaf)
+            elif len(chain) > 1:  # a nested column that the file lacks
+                columns.append(pa.scalar(None, chain_type(chain)))
+            else:
+                columns.append(column)
+    return LeafProjection(names, tuple(columns), projection.leaves)
