@@ -1,7 +1,7 @@
 """The row reader: tables as rows of Python objects, converted column by column."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, repeat
 from typing import Any
 
@@ -16,27 +16,44 @@ CONVERTED_BYTES = 256 << 10
 """Bytes of Arrow's that are converted at a time; as Python's objects they are many more."""
 
 
-class Row(dict[str, Any]):
+class Row(Mapping[str, Any]):
     """One row: the columns that were asked for, by name."""
 
-    def __missing__(self, name: str) -> Any:
-        raise ColumnNotFoundError(f"Column not in projection: {name}")
+    __slots__ = ("_places", "_values")
+
+    def __init__(self, places: Mapping[str, int], values: Sequence[Any]) -> None:
+        self._places = places
+        self._values = values
+
+    def __getitem__(self, name: str) -> Any:
+        try:
+            return self._values[self._places[name]]
+        except KeyError:
+            raise ColumnNotFoundError(f"Column not in projection: {name}") from None
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._places)
+
+    def __len__(self) -> int:
+        return len(self._values)
 
     def as_dict(self) -> dict[str, Any]:
-        """The row as a plain dictionary."""
-        return dict(self)
+        """The row as a dictionary."""
+        return dict(zip(self._places, self._values, strict=True))
+
+    def __repr__(self) -> str:
+        return f"Row({self.as_dict()})"
 
 
 def rows_of(tables: Iterator[pa.Table], nodes: Sequence[SchemaNode]) -> Iterator[Row]:
     """The rows of tables, of which the `nodes` describe the columns."""
-    names = [node.name for node in nodes]
-    repeated = next((name for name, count in Counter(names).items() if count > 1), None)
-    if repeated is not None:
+    repeated = [name for name, count in Counter(node.name for node in nodes).items() if count > 1]
+    if repeated:
         raise ValueError(
-            f"several columns are named {repeated!r}, and a row holds a name once: "
+            f"several columns are named {repeated[0]!r}, and a row holds a name once: "
             f"read batches() instead"
         )
-    return chain.from_iterable(_rows(batch, names, nodes) for batch in _batches(tables))
+    return chain.from_iterable(_rows(batch, nodes) for batch in _batches(tables))
 
 
 def _batches(tables: Iterator[pa.Table]) -> Iterator[pa.RecordBatch]:
@@ -44,13 +61,12 @@ def _batches(tables: Iterator[pa.Table]) -> Iterator[pa.RecordBatch]:
     while (table := next(tables, None)) is not None:
         size = rows_within(CONVERTED_BYTES, table.num_rows, table.nbytes)
         yield from table.to_batches(max_chunksize=size)
-        del table
+        del table  # it does not stay alive while the next one is decoded
 
 
-def _rows(
-    batch: pa.RecordBatch, names: Sequence[str], nodes: Sequence[SchemaNode]
-) -> Iterator[Row]:
+def _rows(batch: pa.RecordBatch, nodes: Sequence[SchemaNode]) -> Iterator[Row]:
+    places = {node.name: place for place, node in enumerate(nodes)}
     if not nodes:
-        return (Row() for _ in range(batch.num_rows))
+        return (Row(places, ()) for _ in range(batch.num_rows))
     columns = [objects(column, node) for column, node in zip(batch.columns, nodes, strict=True)]
-    return map(Row, map(zip, repeat(names), zip(*columns, strict=True)))
+    return map(Row, repeat(places), zip(*columns, strict=True))

@@ -8,6 +8,7 @@ import operator
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -256,10 +257,7 @@ class Scan:
         >>> [(row["id"], row["city"]) for row in scan(path)]
         [(7, 'NYC'), (8, None)]
         """
-        from fretsaw.rows import rows_of
-
-        reading = self._reading()
-        yield from rows_of(reading.tables(STREAM_PIECE), reading.nodes)
+        return chain.from_iterable(self._rows())
 
     def __iter__(self) -> Iterator["Row"]:
         return self.rows()
@@ -398,6 +396,12 @@ class Scan:
             del table  # neither it nor a batch stays alive while the next ones are decoded
             while batches:
                 yield batches.popleft()
+
+    def _rows(self) -> Iterator[Iterator["Row"]]:
+        from fretsaw.rows import rows_of
+
+        reading = self._reading()
+        yield rows_of(reading.tables(STREAM_PIECE), reading.nodes)
 
     def _column_batches(
         self, leaf: Path | int | None, batch_size: int | None
