@@ -10,7 +10,7 @@ the table then shows.
 """
 
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from typing import Any, Protocol
@@ -46,6 +46,15 @@ class Where:
         return reduce(operator.and_, parts)
 
 
+def added(values: Iterable[float | None]) -> pa.Table:
+    """The sum of values that come one by one, and how many there were."""
+    total, count = 0.0, 0
+    for value in values:
+        total += value or 0.0
+        count += 1
+    return pa.table({"total": [total], "count": [count]})
+
+
 class Contestant(Protocol):
     """One reader of Parquet files, in the way its users are told to use it."""
 
@@ -62,6 +71,10 @@ class Contestant(Protocol):
 
     def sums(self, path: str, columns: Sequence[str]) -> pa.Table:
         """One row: the sum of each column over the whole file, streaming."""
+
+    def loop(self, path: str, count: int, column: str) -> pa.Table:
+        """One row: the sum of a column, `added` up in a loop over the first `count` rows, which
+        come as Python objects of all columns, by name."""
 
     def read(self, path: str, columns: Sequence[str]) -> pa.Table:
         """These columns, all rows."""

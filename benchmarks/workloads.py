@@ -280,6 +280,22 @@ WORKLOADS = (
     _scan("zstd", 1.0),
     _scan("gzip", 0.6),
     Workload(
+        "rows",
+        "a loop over the first 1% of the rows, as Python objects of all columns",
+        1.0,
+        _trips("snappy"),
+        lambda reader, sample: reader.loop(str(sample.path), sample.rows // 100, "fare"),
+        rows=lambda sample: np.arange(sample.rows // 100),
+    ),
+    Workload(
+        "nested-rows",
+        "the same over events: lists of structs, maps, structs",
+        1.0,
+        data.events,
+        lambda reader, sample: reader.loop(str(sample.path), sample.rows // 100, "value"),
+        rows=lambda sample: np.arange(sample.rows // 100),
+    ),
+    Workload(
         "wide",
         "3 of 10,000 columns",
         1.0,
