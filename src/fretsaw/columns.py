@@ -212,7 +212,7 @@ class ColumnBatch:
         return f"ColumnBatch({self._name}, {self.record_count:,} records)"
 
 
-class ColumnBatches(Mapping[str, ColumnBatch]):
+class ColumnBatches(Mapping[Path | int, ColumnBatch]):
     """The same records of several leaves, by path: `batch["fare"]`, or by number."""
 
     def __init__(self, names: LeafNames, arrays: Sequence[pa.Array], record_count: int) -> None:
@@ -229,14 +229,14 @@ class ColumnBatches(Mapping[str, ColumnBatch]):
             return self._batches.setdefault(place, batch)
         return self._batches[place]
 
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._names.paths)
+    def __iter__(self) -> Iterator[Path | int]:
+        return iter(self._names.keys)
 
     def __len__(self) -> int:
         return len(self._arrays)
 
     def __repr__(self) -> str:
-        return f"ColumnBatches({', '.join(self)}, {self.record_count:,} records)"
+        return f"ColumnBatches({len(self)} leaves, {self.record_count:,} records)"
 
 
 def column_batches(pieces: Iterator[Leaves], batch_size: int | None) -> Iterator[ColumnBatches]:

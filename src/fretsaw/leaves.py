@@ -31,9 +31,9 @@ class LeafNames:
         return cls([chain for field in fields for chain in chains_of(field)])
 
     @cached_property
-    def paths(self) -> tuple[str, ...]:
-        """The paths of the leaves, in full."""
-        return tuple(".".join(chain[-1].path) for chain in self.chains)
+    def keys(self) -> tuple[Path | int, ...]:
+        """What finds each leaf: its path, exactly if another one reads the same, or its number."""
+        return tuple(self._key(place) for place in range(len(self.chains)))
 
     def place(self, leaf: Path | int) -> int:
         """Where a leaf stands: by its number, its path, or the name of a field that is but it."""
@@ -58,6 +58,11 @@ class LeafNames:
             if found and chain[-1] is found[0]:
                 return place
         raise ColumnNotFoundError(f"Column not in projection: {spelled(leaf)}")
+
+    def _key(self, place: int) -> Path | int:
+        exact = self.chains[place][-1].path
+        spellings: tuple[Path, ...] = (".".join(exact), exact)
+        return next((path for path in spellings if self.place(path) == place), place)
 
     @cached_property
     def _root(self) -> SchemaNode:

@@ -16,7 +16,7 @@ from fretsaw.arrays import take_rows
 from fretsaw.errors import ColumnNotFoundError, FileFormatError, SchemaMismatchError
 from fretsaw.formats import FileReader
 from fretsaw.nested import MisalignedLeaves, assemble
-from fretsaw.schema import Path, SchemaNode, spelled
+from fretsaw.schema import Path, SchemaNode, spelled, with_nulls
 from fretsaw.selection import RowSelection
 
 Filling: TypeAlias = SchemaNode | pa.Scalar | Literal["row index"]
@@ -157,7 +157,7 @@ def target_of(
             asked.append(tuple(paths))
         schema, _ = reader.describe([])
     if several:
-        fields = [field.with_nullable(True).with_type(_nullable(field.type)) for field in fields]
+        fields = [field.with_nullable(True).with_type(with_nulls(field.type)) for field in fields]
     return Target(
         pa.schema(fields, schema.metadata),
         tuple(nodes),
@@ -253,7 +253,9 @@ def find_column(reader: FileReader, file: str, path: Path) -> tuple[SchemaNode, 
 
 def _require_same_types(columns: Sequence[Filling], file: str, target: Target) -> None:
     for field, column in zip(target.schema, columns, strict=True):
-        if isinstance(column, SchemaNode) and _nullable(column.arrow_type) != _nullable(field.type):
+        if isinstance(column, SchemaNode) and with_nulls(column.arrow_type) != with_nulls(
+            field.type
+        ):
             raise SchemaMismatchError(
                 f"{file}: column {field.name!r} is {column.arrow_type} here and {field.type} in "
                 f"{target.source}; cast one of them, or scan them apart"
@@ -329,18 +331,3 @@ def _divisions(column: Path) -> Iterator[tuple[str, Path | None]]:
     steps = column.split(".")
     for count in range(len(steps) - 1, 0, -1):
         yield ".".join(steps[:count]), ".".join(steps[count:])
-
-
-def _nullable(arrow_type: pa.DataType) -> pa.DataType:
-    """The type with nulls allowed at every level: what files may differ in."""
-    if pa.types.is_struct(arrow_type):
-        return pa.struct([pa.field(f.name, _nullable(f.type)) for f in arrow_type])
-    if pa.types.is_map(arrow_type):
-        return pa.map_(_nullable(arrow_type.key_type), _nullable(arrow_type.item_type))
-    if pa.types.is_fixed_size_list(arrow_type):
-        return pa.list_(_nullable(arrow_type.value_type), arrow_type.list_size)
-    if pa.types.is_list(arrow_type):
-        return pa.list_(_nullable(arrow_type.value_type))
-    if pa.types.is_large_list(arrow_type):
-        return pa.large_list(_nullable(arrow_type.value_type))
-    return arrow_type

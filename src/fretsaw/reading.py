@@ -216,7 +216,9 @@ class Reading:
         projection = self.projection(file)
         names = self._leaf_names.get(file.reader.fields)
         if names is None:
-            names = self._leaf_names[file.reader.fields] = LeafNames.of(projection.nodes)
+            several, nodes = self.listing.several, projection.nodes
+            names = LeafNames.of([node.optional() for node in nodes] if several else nodes)
+            self._leaf_names[file.reader.fields] = names
         leaves = apart(projection, names)
         return leaves if leaf is None else leaves.only(names.place(leaf))
 

@@ -274,7 +274,8 @@ class Scan:
         np.float64(19.5)
         """
         _require_batch_size(batch_size)
-        return (batch[0] for batch in self._only(leaf)._column_batches(leaf, batch_size))
+        known = leaf if isinstance(leaf, str | tuple) else operator.index(leaf)
+        return (batch[0] for batch in self._only(known)._column_batches(known, batch_size))
 
     def columns(self, batch_size: int | None = None) -> Iterator["ColumnBatches"]:
         """Stream all leaves of the result side by side, as NumPy arrays.

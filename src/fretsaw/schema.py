@@ -119,6 +119,14 @@ class SchemaNode:
         )
         return replace(self, children=children, arrow_type=type_with(self, children))
 
+    def optional(self) -> "SchemaNode":
+        """This node with nulls allowed at every level, save a map's keys."""
+        children = [child.optional() for child in self.children]
+        if self.is_map:
+            children[0] = replace(children[0], nullable=False)
+        arrow_type = with_nulls(self.arrow_type)
+        return replace(self, nullable=True, arrow_type=arrow_type, children=tuple(children))
+
     def leaves(self) -> Iterator["SchemaNode"]:
         """All leaves below this node, in file order; a leaf is its own only leaf."""
         if self.is_leaf:
@@ -174,3 +182,18 @@ def type_with(node: SchemaNode, children: tuple[SchemaNode, ...]) -> pa.DataType
     if pa.types.is_fixed_size_list(before):
         return pa.list_(element, before.list_size)
     return pa.large_list(element) if pa.types.is_large_list(before) else pa.list_(element)
+
+
+def with_nulls(arrow_type: pa.DataType) -> pa.DataType:
+    """The type with nulls allowed at every level: what files may differ in."""
+    if pa.types.is_struct(arrow_type):
+        return pa.struct([pa.field(f.name, with_nulls(f.type)) for f in arrow_type])
+    if pa.types.is_map(arrow_type):
+        return pa.map_(with_nulls(arrow_type.key_type), with_nulls(arrow_type.item_type))
+    if pa.types.is_fixed_size_list(arrow_type):
+        return pa.list_(with_nulls(arrow_type.value_type), arrow_type.list_size)
+    if pa.types.is_list(arrow_type):
+        return pa.list_(with_nulls(arrow_type.value_type))
+    if pa.types.is_large_list(arrow_type):
+        return pa.large_list(with_nulls(arrow_type.value_type))
+    return arrow_type
