@@ -1228,7 +1228,7 @@ def test_column_batches_are_a_mapping() -> None:
     assert "items.element.price" in names
     assert len(batch) == len(names) == len(list(batch.values()))
     assert [
-        name for name, part in batch.items() if part.schema.path == tuple(name.split("."))
+        name for name, part in batch.items() if part.schema.path == tuple(str(name).split("."))
     ] == names
     assert all(isinstance(part, fs.ColumnBatch) for part in dict(batch).values())
     assert all(key in batch for key in ("id", "items.price", ("a", "b"), "tags"))
@@ -1564,3 +1564,10 @@ def test_nothing_is_found_where_no_column_is_selected() -> None:
         assert str(lookup_error(lookup)) == "Column not in projection: age"
     with pytest.raises(IndexError):
         next(scan.column(0))
+
+
+def test_names_that_read_the_same_stay_apart() -> None:
+    table = pa.table({"p.q": [1], "p": pa.array([{"q": 2}]), "r": [3]}).append_column("r", [[4]])
+    [batch] = source(table).columns()
+    assert list(batch) == ["p.q", ("p", "q"), "r", 3]
+    assert [part.values.tolist() for part in batch.values()] == [[1], [2], [3], [4]]

@@ -295,7 +295,7 @@ def test_a_scan_is_immutable_and_reads_nothing_until_asked() -> None:
     assert ids(chain) == [2]
     assert scan.to_arrow().equals(TABLE)
     with pytest.raises((AttributeError, TypeError)):
-        scan.columns = ["id"]  # type: ignore[attr-defined]
+        scan.limit = 3  # type: ignore[attr-defined]
 
 
 # The model: a list of row numbers

@@ -37,11 +37,6 @@ def objects(array: pa.Array, node: SchemaNode) -> Objects:
 
 def _structs(array: pa.Array, node: SchemaNode) -> Objects:
     names = [child.name for child in node.children]
-    if len(set(names)) < len(names):
-        raise ValueError(
-            f"{'.'.join(node.path)!r} has several fields of one name, which a dictionary cannot "
-            f"hold: select() others, or read batches()"
-        )
     fields = [objects(array.field(place), child) for place, child in enumerate(node.children)]
     return [dict(zip(names, values, strict=True)) for values in zip(*fields, strict=True)]
 
@@ -112,15 +107,22 @@ def _dates(array: pa.Array) -> Objects:
 def _datetimes(array: pa.Array) -> Objects:
     instants = _numbers(array)
     whole, fits = _in_microseconds(instants)
+    first, last = datetime.datetime.min, datetime.datetime.max
+    fits &= _within(whole, first, last)
     zone = array.type.tz and pa.scalar(0, array.type).as_py().tzinfo
     if not zone:
-        fits &= _within(whole, datetime.datetime.min, datetime.datetime.max)
         return _converted(array, instants, whole, fits)
+
+    def in_zone(value: datetime.datetime) -> datetime.datetime:
+        return zone.fromutc(value.replace(tzinfo=zone))  # type: ignore[no-any-return]
+
     day = datetime.timedelta(1)  # a zone may be that far from UTC
-    fits &= _within(whole, datetime.datetime.min + day, datetime.datetime.max - day)
-    return _converted(
-        array, instants, whole, fits, lambda value: zone.fromutc(value.replace(tzinfo=zone))
-    )
+    for place in np.flatnonzero(fits & ~_within(whole, first + day, last - day)).tolist():
+        try:
+            in_zone(whole[place].tolist())
+        except OverflowError:
+            fits[place] = False
+    return _converted(array, instants, whole, fits, in_zone)
 
 
 def _times(array: pa.Array) -> Objects:
@@ -136,8 +138,10 @@ _MIDNIGHT = datetime.datetime.min
 def _durations(array: pa.Array) -> Objects:
     durations = _numbers(array)
     whole, fits = _in_microseconds(durations)
-    days = whole.astype("timedelta64[D]").view(np.int64)
-    fits &= (abs(days) < datetime.timedelta.max.days) & ~np.isnat(whole)
+    unit = np.timedelta64(1, np.datetime_data(whole.dtype)[0])
+    days = whole.view(np.int64) // (np.timedelta64(1, "D") // unit)
+    fits &= (days >= datetime.timedelta.min.days) & (days <= datetime.timedelta.max.days)
+    fits &= ~np.isnat(whole)
     return _converted(array, durations, whole, fits)
 
 

@@ -47,13 +47,20 @@ class Row(Mapping[str, Any]):
 
 def rows_of(tables: Iterator[pa.Table], nodes: Sequence[SchemaNode]) -> Iterator[Row]:
     """The rows of tables, of which the `nodes` describe the columns."""
-    repeated = [name for name, count in Counter(node.name for node in nodes).items() if count > 1]
-    if repeated:
-        raise ValueError(
-            f"several columns are named {repeated[0]!r}, and a row holds a name once: "
-            f"read batches() instead"
-        )
+    _require_distinct(nodes, "columns")
     return chain.from_iterable(_rows(batch, nodes) for batch in _batches(tables))
+
+
+def _require_distinct(nodes: Sequence[SchemaNode], what: str) -> None:
+    """A dictionary holds a name once, at every level."""
+    for name, count in Counter(node.name for node in nodes).items():
+        if count > 1:
+            raise ValueError(
+                f"{count} {what} are named {name!r}, and a row can hold one of them: "
+                f"select() others, or read batches()"
+            )
+    for node in nodes:
+        _require_distinct(node.children, f"fields of {'.'.join(node.path)!r}")
 
 
 def _batches(tables: Iterator[pa.Table]) -> Iterator[pa.RecordBatch]:
