@@ -138,8 +138,8 @@ _MIDNIGHT = datetime.datetime.min
 def _durations(array: pa.Array) -> Objects:
     durations = _numbers(array)
     whole, fits = _in_microseconds(durations)
-    unit = np.timedelta64(1, np.datetime_data(whole.dtype)[0])
-    days = whole.view(np.int64) // (np.timedelta64(1, "D") // unit)
+    per_day = np.timedelta64(1, "D") // np.ones(1, whole.dtype)
+    days = whole.view(np.int64) // per_day
     fits &= (days >= datetime.timedelta.min.days) & (days <= datetime.timedelta.max.days)
     fits &= ~np.isnat(whole)
     return _converted(array, durations, whole, fits)
