@@ -7,7 +7,6 @@ batch hands out is written to afterwards: keep it, or give it to another thread.
 import operator
 from collections.abc import Iterator, Mapping, Sequence
 from enum import Enum
-from functools import cached_property
 from itertools import pairwise
 from typing import Any, ClassVar
 
@@ -21,7 +20,7 @@ from fretsaw.leaves import LeafNames, Leaves
 from fretsaw.nested import Chain, Words, field_of, layers_of
 from fretsaw.schema import Path, SchemaNode
 
-BATCH_BYTES = 1 << 20
+BATCH_BYTES = 2 << 20
 """All leaves of a batch together stay within the cache of a processor, unless told otherwise."""
 _WORD = 64
 
@@ -108,13 +107,19 @@ class Layer:
 class ColumnBatch:
     """Some records of one leaf."""
 
+    __slots__ = ("_array", "_binary", "_chain", "_layers", "_leaf", "_present", "_values")
+
     def __init__(self, chain: Chain, array: pa.Array) -> None:
         self._chain = chain
         self._array = array
+        self._layers, leaf, self._present = layers_of(chain, array)
+        self._leaf = vectors.simplified(leaf)
+        self._values: npt.NDArray[Any] | None = None
+        self._binary: tuple[npt.NDArray[Any], npt.NDArray[Any]] | None = None
 
     @property
     def schema(self) -> SchemaNode:
-        """The leaf in the schema of the file."""
+        """The leaf in the schema of the scan."""
         return self._chain[-1]
 
     @property
@@ -130,45 +135,47 @@ class ColumnBatch:
     def count(self, k: int) -> int:
         """How many items layer `k` has; behind the last layer, how many values the leaf has."""
         count = self.record_count
-        for layer in self.layers[: range(len(self.layers) + 1)[k]]:
-            if layer.kind is LayerKind.REPEATED:
-                count = int(layer.offsets[-1])
+        for layer in self._layers[: range(len(self._layers) + 1)[k]]:
+            count = count if layer.offsets is None else int(layer.offsets[-1])
         return count
 
-    @cached_property
+    @property
     def layers(self) -> tuple[Layer, ...]:
         """The optional structs, lists and maps around the leaf, the outermost first."""
-        layers, count = [], self.record_count
-        for is_list, present, offsets in self._parts[0]:
-            kind = LayerKind.REPEATED if is_list else LayerKind.STRUCT
-            layers.append(Layer(kind, _validity(present, count), offsets))
-            count = count if offsets is None else int(offsets[-1])
-        return tuple(layers)
+        return tuple(
+            Layer(
+                LayerKind.STRUCT if offsets is None else LayerKind.REPEATED,
+                _validity(present, self.count(k)),
+                offsets,
+            )
+            for k, (present, offsets) in enumerate(self._layers)
+        )
 
-    @cached_property
+    @property
     def leaf_validity(self) -> Validity:
         """Which values are present; one in a null struct is null."""
-        return _validity(self._parts[2], self.value_count)
+        return _validity(self._present, self.value_count)
 
-    @cached_property
+    @property
     def values(self) -> npt.NDArray[Any]:
         """The values, undefined where null."""
-        found = vectors.values(self._leaf)
-        if found is None:
+        if self._values is None:
+            self._values = vectors.values(self._leaf)
+        if self._values is None:
             raise TypeError(
                 f"{self._name} is {self.schema.arrow_type}: read binary_values and binary_offsets"
             )
-        return found
+        return self._values
 
     @property
     def binary_values(self) -> npt.NDArray[np.uint8]:
         """The bytes of all values, one behind the other."""
-        return self._binary[0]
+        return self._bytes()[0]
 
     @property
     def binary_offsets(self) -> npt.NDArray[Any]:
         """Where each value begins in `binary_values`, and where the last one ends."""
-        return self._binary[1]
+        return self._bytes()[1]
 
     def strings(self) -> list[str | None]:
         """The values as strings."""
@@ -178,31 +185,22 @@ class ColumnBatch:
         """The values as bytes."""
         data, offsets = self.binary_values.tobytes(), self.binary_offsets.tolist()
         found: list[bytes | None] = [data[begin:end] for begin, end in pairwise(offsets)]
-        if self.leaf_validity.has_nulls:
+        if self._present is not None:
             for place in np.flatnonzero(~self.leaf_validity.mask()).tolist():
                 found[place] = None
         return found
 
-    @cached_property
+    @property
     def arrow(self) -> pa.Array:
         """The records as an Arrow array, nested as the layers are."""
         return field_of(self._chain, self._array)
 
-    @cached_property
-    def _parts(self) -> tuple[Any, pa.Array, Words | None]:
-        layers, leaf, present = layers_of(self._chain, self._array)
-        return layers, vectors.simplified(leaf), present
-
-    @property
-    def _leaf(self) -> pa.Array:
-        return self._parts[1]
-
-    @cached_property
-    def _binary(self) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-        found = vectors.binary(self._leaf)
-        if found is None:
+    def _bytes(self) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+        if self._binary is None:
+            self._binary = vectors.binary(self._leaf)
+        if self._binary is None:
             raise TypeError(f"{self._name} is {self.schema.arrow_type}: read values")
-        return found
+        return self._binary
 
     @property
     def _name(self) -> str:
@@ -242,18 +240,29 @@ class ColumnBatches(Mapping[Path | int, ColumnBatch]):
 def column_batches(pieces: Iterator[Leaves], batch_size: int | None) -> Iterator[ColumnBatches]:
     """Leaves in batches of at most so many records; None: of as many as fit the cache."""
     while (piece := next(pieces, None)) is not None:
-        stored = sum(array.nbytes for array in piece.arrays)
-        size = batch_size or rows_within(BATCH_BYTES, piece.row_count, stored)
+        size = batch_size or _fitting(piece)
+        columns = [_only_chunk(column) for column in piece.arrays]
         for start in range(0, piece.row_count, size):
-            arrays = [_slice(array, start, size) for array in piece.arrays]
+            arrays = [_slice(column, start, size) for column in columns]
             yield ColumnBatches(piece.names, arrays, min(size, piece.row_count - start))
             del arrays
-        del piece  # it does not stay alive while the next one is decoded
+        del piece, columns  # they do not stay alive while the next ones are decoded
 
 
-def _slice(column: pa.ChunkedArray, start: int, length: int) -> pa.Array:
+def _fitting(piece: Leaves) -> int:
+    """How many records fit the cache: whole bytes of bits, where there are enough."""
+    size = sum(column.nbytes for column in piece.arrays)
+    fitting = rows_within(BATCH_BYTES, piece.row_count, size)
+    return fitting - fitting % 8 if fitting > 8 else fitting
+
+
+def _only_chunk(column: pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
+    return column.chunk(0) if column.num_chunks == 1 else column
+
+
+def _slice(column: pa.Array | pa.ChunkedArray, start: int, length: int) -> pa.Array:
     part = column.slice(start, length)
-    return part.chunk(0) if part.num_chunks == 1 else pa.concat_arrays(part.chunks)
+    return pa.concat_arrays(part.chunks) if isinstance(part, pa.ChunkedArray) else part
 
 
 def _validity(present: Words | None, count: int) -> Validity:

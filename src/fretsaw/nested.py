@@ -28,7 +28,6 @@ class MisalignedLeaves(ValueError):
 class LayerArrays(NamedTuple):
     """An optional struct or a list above a leaf: what is present, and where each list begins."""
 
-    is_list: bool
     present: Words | None
     offsets: npt.NDArray[np.int32] | None
 
@@ -74,11 +73,11 @@ def layers_of(chain: Chain, array: pa.Array) -> tuple[list[LayerArrays], pa.Arra
         present = _present(array, outside)
         if node.is_struct:
             if node.nullable:
-                layers.append(LayerArrays(False, present, None))
+                layers.append(LayerArrays(present, None))
             outside, array = present, array.field(0)
         else:
             offsets, array = _items(array)
-            layers.append(LayerArrays(True, present, offsets))
+            layers.append(LayerArrays(present, offsets))
             outside = None
     return layers, array, _present(array, outside)
 
@@ -87,9 +86,11 @@ def _present(array: pa.Array, outside: Words | None) -> Words | None:
     """Which items are there, if not all are; `outside` says the same of the struct around them."""
     if not array.null_count:
         return outside
-    bits = array.is_valid().buffers()[1]
-    words = np.zeros(-(-len(array) // 64), np.uint64)
-    words.view(np.uint8)[: bits.size] = np.frombuffer(bits, np.uint8)[: words.nbytes]
+    count, begin, bits = -(-len(array) // 8), array.offset, array.buffers()[0]
+    if bits is None or begin % 8:
+        begin, bits = 0, array.is_valid().buffers()[1]
+    words = np.zeros(-(-count // 8), np.uint64)
+    words.view(np.uint8)[:count] = np.frombuffer(bits, np.uint8, count, begin // 8)
     return words if outside is None else words & outside
 
 

@@ -20,19 +20,23 @@ def simplified(array: pa.Array) -> pa.Array:
     """What dictionaries, extensions and views stand for."""
     if isinstance(array, pa.ExtensionArray):
         array = array.storage
-    if pa.types.is_dictionary(array.type):
+    if array.type.id == _DICTIONARY:
         array = array.dictionary.take(array.indices)
-    if array.type in _WITHOUT_VIEWS:
-        array = array.cast(_WITHOUT_VIEWS[array.type])
+    if array.type.id in _WITHOUT_VIEWS:
+        array = array.cast(_WITHOUT_VIEWS[array.type.id])
     return array
 
 
-_WITHOUT_VIEWS = {pa.string_view(): pa.large_string(), pa.binary_view(): pa.large_binary()}
+_DICTIONARY = pa.dictionary(pa.int32(), pa.string()).id
+_WITHOUT_VIEWS = {pa.string_view().id: pa.large_string(), pa.binary_view().id: pa.large_binary()}
 
 
 def values(array: pa.Array) -> Array | None:
     """The values of a simplified leaf; None if they are not of a fixed width that NumPy knows."""
     arrow_type = array.type
+    dtype = _SAME.get(arrow_type.id)
+    if dtype is not None:
+        return _stored(array, dtype)
     if pa.types.is_boolean(arrow_type):
         return _booleans(array)
     if pa.types.is_null(arrow_type):
@@ -43,12 +47,21 @@ def values(array: pa.Array) -> Array | None:
         lowest = words[:: max(arrow_type.byte_width // 8, 1)]
         few = arrow_type.precision <= MOST_DIGITS
         return lowest.astype(np.int64, copy=False) if few else None
-    dtype = _dtype(arrow_type)
+    dtype = _time(arrow_type)
     if dtype is None:
         return None
     if dtype.itemsize == arrow_type.byte_width:
         return _stored(array, dtype)
     return _stored(array, np.dtype(np.int32)).astype(dtype)
+
+
+_NUMBERS = (
+    *(pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.uint8(), pa.uint16(), pa.uint32()),
+    *(pa.uint64(), pa.float16(), pa.float32(), pa.float64()),
+)
+_SAME: dict[int, np.dtype[Any]] = {
+    number.id: np.dtype(number.to_pandas_dtype()) for number in _NUMBERS
+}
 
 
 def binary(array: pa.Array) -> tuple[Array, Array] | None:
@@ -96,11 +109,9 @@ def _locked(view: Array) -> Array:
     return view
 
 
-def _dtype(arrow_type: pa.DataType) -> np.dtype[Any] | None:
+def _time(arrow_type: pa.DataType) -> np.dtype[Any] | None:
     types, name = pa.types, None
-    if types.is_integer(arrow_type) or types.is_floating(arrow_type):
-        name = arrow_type.to_pandas_dtype()
-    elif types.is_date32(arrow_type):
+    if types.is_date32(arrow_type):
         name = "datetime64[D]"
     elif types.is_date64(arrow_type):
         name = "datetime64[ms]"
