@@ -13,6 +13,7 @@ from uuid import UUID
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -1571,3 +1572,61 @@ def test_names_that_read_the_same_stay_apart() -> None:
     [batch] = source(table).columns()
     assert list(batch) == ["p.q", ("p", "q"), "r", 3]
     assert [part.values.tolist() for part in batch.values()] == [[1], [2], [3], [4]]
+
+
+def test_names_that_hide_a_leaf_do_not_hide_it_from_iteration() -> None:
+    table = pa.table({"a.b": pa.array([{"x": 1, "y": 2}]), "a": pa.array([{"b": 3}])})
+    [batch] = source(table).columns()
+    assert list(batch) == ["a.b.x", "a.b.y", ("a", "b")]
+    assert [part.values.tolist() for part in batch.values()] == [[1], [2], [3]]
+
+
+def test_added_columns_are_found_by_exact_path() -> None:
+    scan = source(pa.table({"a": [5, 6]})).with_row_index().with_file_path()
+    assert [batch.values.tolist() for batch in scan.column(("index",))] == [[0, 1]]
+    assert [batch.strings() for batch in scan.column(("path",))] == [["<bytes>"] * 2]
+
+
+def test_missing_columns_of_extension_types_are_null() -> None:
+    ids = pa.array([b"0" * 16], pa.uuid())
+    nested = pa.ListArray.from_arrays(pa.array([0, 1], pa.int32()), ids)
+    files: list[Any] = [
+        parquet_bytes(pa.table({"id": [1], "ids": nested})),
+        parquet_bytes(pa.table({"id": [2]})),
+    ]
+    scan = fs.scan(files, missing="null")
+    assert [batch.arrow.is_null().to_pylist() for batch in scan.column("ids")] == [[False], [True]]
+    assert scan.to_arrow().column("ids").null_count == 1
+
+
+def test_keys_and_values_of_different_maps_are_an_error() -> None:
+    def stored(rows: list[list[tuple[str, int]]]) -> tuple[bytearray, slice]:
+        table = pa.table({"m": pa.array(rows, pa.map_(pa.string(), pa.int64()))})
+        data = parquet_bytes(table, compression="none", use_dictionary=False)
+        values = pq.read_metadata(io.BytesIO(data)).row_group(0).column(1)
+        begin = values.data_page_offset
+        return bytearray(data), slice(begin, begin + values.total_compressed_size)
+
+    data, values = stored([[("a", 1), ("b", 2)], [("c", 3)]])
+    other, others = stored([[("a", 1)], [("b", 2), ("c", 3)]])
+    data[values] = other[others]
+    assert [batch.values.tolist() for batch in fs.scan(bytes(data)).column("m.value")] == [
+        [1, 2, 3]
+    ]
+    with pytest.raises(fs.FileFormatError, match="different lists"):
+        list(fs.scan(bytes(data)).columns())
+
+
+def test_arrays_of_a_batch_cannot_be_changed() -> None:
+    table = pa.table({"b": [True, None, False], "l": [[1], None, [2, 3]], "s": ["x", "y", None]})
+    for batch in source(table).columns(2):
+        arrays = [
+            batch["b"].values,
+            batch["l"].values,
+            batch["l"].layers[0].offsets,
+            batch["s"].binary_values,
+            batch["s"].binary_offsets,
+        ]
+        validities = [batch["b"].leaf_validity, batch["l"].layers[0].validity]
+        arrays += [validity.words for validity in validities if validity.words is not None]
+        assert not any(array.flags.writeable for array in arrays)

@@ -1,5 +1,6 @@
 """Structs, lists and maps of any depth: rows and projections, against pyarrow's read."""
 
+import io
 import random
 from functools import cache
 from pathlib import Path
@@ -372,3 +373,32 @@ def test_special_leaves_below_every_kind_of_parent(
         assert_same_nested(fs.scan(data).to_arrow(), expected)
         assert_same_nested(fs.scan(data).skip(13).head(44).to_arrow(), expected.slice(13, 44))
         assert_same_nested(fs.scan(data).take([59, 3, 3]), rows_of(expected, [59, 3, 3]))
+
+
+class Celsius(pa.ExtensionType):  # type: ignore[misc]
+    """A type of the user's own, which Python cannot hash."""
+
+    def __init__(self) -> None:
+        super().__init__(pa.float64(), "tests.celsius")
+
+    def __arrow_ext_serialize__(self) -> bytes:
+        return b""
+
+    @classmethod
+    def __arrow_ext_deserialize__(cls, storage: pa.DataType, serialized: bytes) -> "Celsius":
+        return cls()
+
+
+def test_types_of_the_users_own_are_picked_by_row() -> None:
+    pa.register_extension_type(Celsius())
+    try:
+        degrees = pa.ExtensionArray.from_storage(Celsius(), pa.array([0.5 * n for n in range(100)]))
+        buffer = io.BytesIO()
+        pq.write_table(pa.table({"k": range(100), "c": degrees}), buffer)
+        scan = fs.scan(buffer.getvalue())
+        assert scan.take([7, 3]).column("c").to_pylist() == [3.5, 1.5]
+        found = scan.filter("k > 97 or k = 1").to_arrow()
+        assert found.schema.field("c").type == Celsius()
+        assert found.column("c").to_pylist() == [0.5, 49.0, 49.5]
+    finally:
+        pa.unregister_extension_type("tests.celsius")

@@ -7,6 +7,7 @@ import pyarrow as pa
 
 from fretsaw.layout import Int64s
 from fretsaw.selection import RowSelection, bits_of
+from fretsaw.vectors import WITHOUT_VIEWS
 
 _MOST_ROWS = 128 << 10
 _MOST_TURNS = 64  # two arrays that take turns more often are copied into one, not sliced
@@ -98,14 +99,11 @@ def _merged(owners: Int64s, arrays: Sequence[pa.ChunkedArray]) -> pa.ChunkedArra
 def take_rows(column: pa.ChunkedArray, rows: Int64s) -> pa.ChunkedArray:
     """Rows by their numbers, in any order."""
     if _has_views(column.type):
-        plain = column.cast(_WITHOUT_VIEWS[column.type])
+        plain = column.cast(WITHOUT_VIEWS[column.type.id])
         return plain.take(pa.array(rows)).cast(column.type)
     return column.take(pa.array(rows))
 
 
-# Arrow has no kernels that take from views.
-_WITHOUT_VIEWS = {pa.string_view(): pa.large_string(), pa.binary_view(): pa.large_binary()}
-
-
 def _has_views(arrow_type: pa.DataType) -> bool:
-    return arrow_type in _WITHOUT_VIEWS
+    """Arrow has no kernels that take from views."""
+    return arrow_type.id in WITHOUT_VIEWS

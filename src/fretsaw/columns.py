@@ -63,6 +63,9 @@ class Validity:
         bits = np.unpackbits(self.words.view(np.uint8), count=self._count, bitorder="little")
         return bits.view(np.bool_)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _validity, (self.words, self._count)
+
     def __repr__(self) -> str:
         if self.words is None:
             return "Validity.NO_NULLS"
@@ -179,6 +182,8 @@ class ColumnBatch:
 
     def strings(self) -> list[str | None]:
         """The values as strings."""
+        if pa.types.is_decimal(self._leaf.type):
+            raise TypeError(f"{self._name} is {self.schema.arrow_type}: read values or rows()")
         return [value if value is None else value.decode() for value in self.binaries()]
 
     def binaries(self) -> list[bytes | None]:
@@ -240,8 +245,8 @@ class ColumnBatches(Mapping[Path | int, ColumnBatch]):
 def column_batches(pieces: Iterator[Leaves], batch_size: int | None) -> Iterator[ColumnBatches]:
     """Leaves in batches of at most so many records; None: of as many as fit the cache."""
     while (piece := next(pieces, None)) is not None:
-        size = batch_size or _fitting(piece)
-        columns = [_only_chunk(column) for column in piece.arrays]
+        size = min(batch_size or _fitting(piece), max(piece.row_count, 1))
+        columns = [c.chunk(0) if c.num_chunks == 1 else c for c in piece.arrays]
         for start in range(0, piece.row_count, size):
             arrays = [_slice(column, start, size) for column in columns]
             yield ColumnBatches(piece.names, arrays, min(size, piece.row_count - start))
@@ -254,10 +259,6 @@ def _fitting(piece: Leaves) -> int:
     size = sum(column.nbytes for column in piece.arrays)
     fitting = rows_within(BATCH_BYTES, piece.row_count, size)
     return fitting - fitting % 8 if fitting > 8 else fitting
-
-
-def _only_chunk(column: pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
-    return column.chunk(0) if column.num_chunks == 1 else column
 
 
 def _slice(column: pa.Array | pa.ChunkedArray, start: int, length: int) -> pa.Array:

@@ -55,7 +55,8 @@ class OpenFile:
         return storage.fetch(self.source, ranges, why, allocate)
 
     def chunks(self, block: Block, leaves: Sequence[SchemaNode]) -> list[PageIndex]:
-        """The chunks of these leaves as one page each: known from the footer."""
+        """The chunks of these leaves as one page each."""
+        formats.run(self.reader.locate([block]), self.fetch)
         return [self.reader.chunk(block, leaf) for leaf in leaves]
 
     def pages_of(
@@ -78,6 +79,7 @@ class OpenFile:
         piece_bytes: int,
     ) -> list[list[PageIndex]]:
         """The same for several blocks, whose indexes are read at once."""
+        formats.run(self.reader.locate([selected.block for selected, _ in blocks]), self.fetch)
         pages: list[list[PageIndex]] = []
         places: list[tuple[int, int]] = []
         steps = []

@@ -62,6 +62,8 @@ class FileReader(Protocol):
     """One file of some format: what is in it, and how to cut leaves out of it."""
 
     format: str
+    index_name: str
+    """What the format calls the bounds of its pages."""
     footer_size: int
     """Bytes of the footer, as it is stored."""
     blocks: Sequence[Block]
@@ -74,8 +76,15 @@ class FileReader(Protocol):
         """These top-level fields: their Arrow schema, as pyarrow gives it, and their trees."""
         ...
 
+    def locate(self, blocks: Sequence[Block]) -> Steps[None]:
+        """Find out where the chunks of these blocks are, if the footer does not say."""
+        ...
+
     def chunk(self, block: Block, leaf: SchemaNode) -> PageIndex:
-        """The leaf's chunk as if it were one page: enough where all of its rows are wanted."""
+        """The leaf's chunk as if it were one page: enough where all of its rows are wanted.
+
+        The block was located before.
+        """
         ...
 
     def page_index(
@@ -87,7 +96,7 @@ class FileReader(Protocol):
         """
         ...
 
-    def block_bounds(self, blocks: Sequence[Block], leaf: SchemaNode) -> Bounds:
+    def block_bounds(self, blocks: Sequence[Block], leaf: SchemaNode) -> Steps[Bounds]:
         """What the footer says about the values of a leaf, in each of these blocks."""
         ...
 
@@ -100,8 +109,10 @@ class FileReader(Protocol):
         """
         ...
 
-    def bloom_excludes(self, block: Block, leaf: SchemaNode, keys: Sequence[Any]) -> Steps[bool]:
-        """Whether a Bloom filter proves that none of these values is in a leaf's chunk."""
+    def bloom_rows(
+        self, block: Block, leaf: SchemaNode, keys: Sequence[Any]
+    ) -> Steps[RowSelection | None]:
+        """The rows of a block that may hold one of these values, by Bloom filters if there are."""
         ...
 
     def dictionary(self, block: Block, leaf: SchemaNode) -> Steps[pa.ChunkedArray | None]:
@@ -137,7 +148,8 @@ class FileReader(Protocol):
         """For each leaf, an array of exactly the selected rows of its parts.
 
         The parts are those of different blocks, as many for each leaf. `allocate` gives memory to
-        work with, of which nothing is left in the arrays.
+        work with, of which nothing is left in the arrays. Raises `Misplaced` where an index
+        misled the cut.
         """
         ...
 
@@ -160,11 +172,16 @@ class FormatModule(Protocol):
         ...
 
 
+class Misplaced(Exception):
+    """Pages that are not where an index says: their chunks are to be decoded whole."""
+
+
 class UnknownFormatError(FileFormatError):
     """Neither the beginning nor the end of a file is that of a known format."""
 
 
-_MAGIC = {b"PAR1": "fretsaw.parquet.reader", b"PARE": "fretsaw.parquet.reader"}
+_PARQUET_MAGIC = (b"PAR1", b"PARE")
+_ORC_MAGIC = b"ORC"
 
 
 def open_file(
@@ -172,20 +189,34 @@ def open_file(
 ) -> Steps[FileReader]:
     """Tell the format by the magic bytes and read the footer."""
     if size == 0:
-        raise UnknownFormatError(f"{name}: is empty (0 bytes); a Parquet file has at least 12")
+        raise UnknownFormatError(f"{name}: is empty (0 bytes); no Parquet or ORC file is")
     length = min(size, tail_size)
     (tail,) = yield Request([(size - length, length)], "footer")
-    module = _MAGIC.get(tail.to_pybytes()[-4:])
-    if module is None:
-        (head,) = yield Request([(0, min(size, 4))], "footer")
-        if head.to_pybytes() in _MAGIC:
-            raise FileFormatError(
-                f"{name}: begins like a Parquet file but does not end like one; "
-                f"it is truncated at byte {size}, write or copy it again"
-            )
-        raise UnknownFormatError(f"{name}: is not a Parquet file (no magic bytes at its end)")
+    end = tail.to_pybytes()[-4:]
+    if end in _PARQUET_MAGIC:
+        module = "fretsaw.parquet.reader"
+    elif end[:3] == _ORC_MAGIC:  # behind it, the length of the postscript
+        module = "fretsaw.orc.reader"
+    else:
+        raise (yield from _not_known(name, size))
     format_module = cast(FormatModule, importlib.import_module(module))
     return (yield from format_module.open_file(name, size, tail, options, like))
+
+
+def _not_known(name: str, size: int) -> Steps[FileFormatError]:
+    """The error for a file that does not end like one of a known format."""
+    (head,) = yield Request([(0, min(size, 4))], "footer")
+    begin = head.to_pybytes()
+    for format_name, is_so in (
+        ("a Parquet", begin in _PARQUET_MAGIC),
+        ("an ORC", begin[:3] == _ORC_MAGIC),
+    ):
+        if is_so:
+            return FileFormatError(
+                f"{name}: begins like {format_name} file but does not end like one; "
+                f"it is truncated at byte {size}, write or copy it again"
+            )
+    return UnknownFormatError(f"{name}: is not a Parquet or ORC file (no magic bytes at its end)")
 
 
 def run(steps: Steps[T], fetch: Fetch) -> T:

@@ -4,6 +4,7 @@
 `Leaves` are some rows of them.
 """
 
+import contextlib
 import operator
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,8 +13,15 @@ from functools import cached_property
 import pyarrow as pa
 
 from fretsaw.errors import ColumnNotFoundError
-from fretsaw.nested import Chain, chain_type, chains_of
-from fretsaw.projection import Filling, Projection, filled
+from fretsaw.nested import (
+    Chain,
+    MisalignedLeaves,
+    chain_type,
+    chains_of,
+    only_chunk,
+    require_aligned,
+)
+from fretsaw.projection import Filling, Projection, filled, misaligned, null_of
 from fretsaw.schema import Path, SchemaNode, spelled
 from fretsaw.selection import RowSelection
 
@@ -35,6 +43,21 @@ class LeafNames:
         """What finds each leaf: its path, exactly if another one reads the same, or its number."""
         return tuple(self._key(place) for place in range(len(self.chains)))
 
+    @cached_property
+    def _exact(self) -> dict[tuple[str, ...], int]:
+        """The places of the leaves by their paths; the first of those with one path."""
+        places: dict[tuple[str, ...], int] = {}
+        for place, chain in enumerate(self.chains):
+            places.setdefault(chain[-1].path, place)
+        return places
+
+    @cached_property
+    def _dotted(self) -> dict[str, int]:
+        """The same by paths as they are written, unless a name has dots of its own."""
+        if any("." in step for path in self._exact for step in path):
+            return {}
+        return {".".join(path): place for path, place in self._exact.items()}
+
     def place(self, leaf: Path | int) -> int:
         """Where a leaf stands: by its number, its path, or the name of a field that is but it."""
         if leaf not in self._places:
@@ -47,6 +70,9 @@ class LeafNames:
             if not 0 <= number < len(self.chains):
                 raise IndexError(f"leaf {number}: there are {len(self.chains)}, counted from 0")
             return number
+        known = self._exact.get(leaf) if isinstance(leaf, tuple) else self._dotted.get(leaf)
+        if known is not None:
+            return known
         node = self._root.find(leaf)
         found = [] if node is None else list(node.leaves())
         if len(found) > 1:
@@ -61,8 +87,11 @@ class LeafNames:
 
     def _key(self, place: int) -> Path | int:
         exact = self.chains[place][-1].path
-        spellings: tuple[Path, ...] = (".".join(exact), exact)
-        return next((path for path in spellings if self.place(path) == place), place)
+        for path in (".".join(exact), exact):
+            with contextlib.suppress(ColumnNotFoundError):
+                if self.place(path) == place:
+                    return path
+        return place
 
     @cached_property
     def _root(self) -> SchemaNode:
@@ -83,6 +112,9 @@ class Leaves:
 class LeafProjection:
     """What is read of each row of a file, leaf by leaf."""
 
+    file: str
+    fields: tuple[SchemaNode, ...]
+    """The fields of which all leaves are read."""
     names: LeafNames
     columns: tuple[Filling, ...]
     leaves: tuple[SchemaNode, ...]
@@ -91,7 +123,8 @@ class LeafProjection:
         """One of the leaves alone."""
         column = self.columns[place]
         leaves = (column,) if isinstance(column, SchemaNode) else ()
-        return LeafProjection(LeafNames([self.names.chains[place]]), (column,), leaves)
+        names = LeafNames([self.names.chains[place]])
+        return LeafProjection(self.file, (), names, (column,), leaves)
 
     def result(
         self, arrays: Sequence[pa.ChunkedArray], rows: RowSelection, first_row: int
@@ -104,6 +137,13 @@ class LeafProjection:
             else pa.chunked_array([filled(column, rows, first_row)])
             for column in self.columns
         ]
+        of_fields = iter(arrays)
+        for field in self.fields:
+            leaves = [next(of_fields) for _ in field.leaves()]
+            try:
+                require_aligned(field, [only_chunk(leaf) for leaf in leaves])
+            except MisalignedLeaves as error:
+                raise misaligned(self.file, error) from None
         return Leaves(self.names, columns, rows.selected_count)
 
 
@@ -117,7 +157,8 @@ def apart(projection: Projection, names: LeafNames) -> LeafProjection:
             if isinstance(column, SchemaNode):
                 columns.append(leaf)
             elif len(chain) > 1:  # a nested column that the file lacks
-                columns.append(pa.scalar(None, chain_type(chain)))
+                columns.append(null_of(chain_type(chain)))
             else:
                 columns.append(column)
-    return LeafProjection(names, tuple(columns), projection.leaves)
+    fields = tuple(column for column in projection.columns if isinstance(column, SchemaNode))
+    return LeafProjection(projection.file, fields, names, tuple(columns), projection.leaves)

@@ -14,6 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from fretsaw.schema import SchemaNode, type_with
+from fretsaw.vectors import locked
 
 Chain: TypeAlias = tuple[SchemaNode, ...]
 """The nodes from a field down to one of its leaves."""
@@ -91,14 +92,15 @@ def _present(array: pa.Array, outside: Words | None) -> Words | None:
         begin, bits = 0, array.is_valid().buffers()[1]
     words = np.zeros(-(-count // 8), np.uint64)
     words.view(np.uint8)[:count] = np.frombuffer(bits, np.uint8, count, begin // 8)
-    return words if outside is None else words & outside
+    return locked(words if outside is None else words & outside)
 
 
 def _items(lists: pa.Array) -> tuple[npt.NDArray[np.int32], pa.Array]:
     """Where each list begins, from 0, and what lies inside."""
     offsets = lists.offsets.to_numpy()
     first, last = int(offsets[0]), int(offsets[-1])
-    return offsets - first if first else offsets, lists.values.slice(first, last - first)
+    rebased = offsets - first if first else offsets
+    return locked(rebased), lists.values.slice(first, last - first)
 
 
 def assemble(node: SchemaNode, leaves: Sequence[pa.Array]) -> pa.Array:
@@ -108,6 +110,24 @@ def assemble(node: SchemaNode, leaves: Sequence[pa.Array]) -> pa.Array:
         storage = _zip(node, arrow_type.storage_type, leaves)
         return pa.ExtensionArray.from_storage(arrow_type, storage)
     return _zip(node, arrow_type, leaves)
+
+
+def only_chunk(column: pa.ChunkedArray) -> pa.Array:
+    """A column as one array."""
+    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+
+
+def require_aligned(node: SchemaNode, leaves: Sequence[pa.Array]) -> None:
+    """Leaves of a field must agree about its lists."""
+    if len(leaves) == 1:
+        return
+    if node.is_struct:
+        below = [leaf.field(0) for leaf in leaves]
+    else:
+        _, below = _lists(node, leaves)
+    remaining = iter(below)
+    for child in node.children:
+        require_aligned(child, [next(remaining) for _ in child.leaves()])
 
 
 def _zip(node: SchemaNode, arrow_type: pa.DataType, leaves: Sequence[pa.Array]) -> pa.Array:

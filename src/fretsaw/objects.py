@@ -16,7 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from fretsaw import vectors
-from fretsaw.schema import SchemaNode
+from fretsaw.schema import SchemaNode, value_type
 
 Objects: TypeAlias = list[Any]
 Mask: TypeAlias = npt.NDArray[np.bool_]
@@ -28,7 +28,7 @@ def objects(array: pa.Array, node: SchemaNode) -> Objects:
         return list(array.to_pylist())
     if node.is_leaf:
         convert = _converter(node)
-        return array.to_pylist() if convert is None else convert(array)
+        return array.to_pylist() if convert is None else convert(vectors.simplified(array))
     if isinstance(array, pa.ExtensionArray):
         array = array.storage
     found = _structs(array, node) if node.is_struct else _lists(array, node)
@@ -76,19 +76,16 @@ def _converter(leaf: SchemaNode) -> Callable[[pa.Array], Objects] | None:
     """What converts a leaf, if not pyarrow itself."""
     if leaf.logical_type == "UUID" or isinstance(leaf.arrow_type, pa.UuidType):
         return _uuids
+    if pa.types.is_dictionary(leaf.arrow_type):
+        return pa.Array.to_pylist  # type: ignore[no-any-return]
     for is_type, convert in _CONVERTERS:
-        if is_type(leaf.arrow_type):
+        if is_type(value_type(leaf)):
             return convert
     return None
 
 
 def _uuids(array: pa.Array) -> Objects:
-    stored = vectors.simplified(array).to_pylist()
-    return [None if value is None else UUID(bytes=value) for value in stored]
-
-
-def _entries(array: pa.Array) -> Objects:
-    return list(vectors.simplified(array).to_pylist())
+    return [None if value is None else UUID(bytes=value) for value in array.to_pylist()]
 
 
 def _decimals(array: pa.Array) -> Objects:
@@ -152,7 +149,6 @@ _CONVERTERS: tuple[tuple[Callable[[pa.DataType], bool], Callable[[pa.Array], Obj
     (pa.types.is_duration, _durations),
     (pa.types.is_decimal, _decimals),
     (pa.types.is_float16, _half_floats),
-    (pa.types.is_dictionary, _entries),
 )
 
 

@@ -89,6 +89,6 @@ def _dropped_by(pruned: list[Pruned], blocks: int) -> dict[str, int]:
             dropped[source.source] = dropped.get(source.source, 0) + source.dropped
             blocks -= source.dropped
     if blocks:
-        by_pages = any(source.level == "page" for source in pruned)
-        dropped["column index" if by_pages else "predicate"] = blocks
+        by_pages = [source.source for source in pruned if source.level == "page"]
+        dropped[by_pages[0] if by_pages else "predicate"] = blocks
     return dropped

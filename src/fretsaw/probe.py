@@ -1,12 +1,12 @@
 """Whether blocks can hold the values that are looked for: Bloom filters, then dictionaries.
 
-Both are read only for blocks that statistics leave open, and only for checks of single values.
+Both are read only for blocks that statistics leave open, and only for checks of single values. A
+filter may be that of a whole block, or there may be one for each page.
 """
 
 import contextlib
 from collections.abc import Callable, Sequence
-from dataclasses import replace
-from typing import TypeAlias
+from dataclasses import dataclass, field, replace
 
 from fretsaw import formats
 from fretsaw.condition import Check, Condition, checks_of, simplified
@@ -17,11 +17,20 @@ from fretsaw.layout import Block
 from fretsaw.matching import matches
 from fretsaw.plan import BlockRows
 from fretsaw.schema import SchemaNode
+from fretsaw.selection import RowSelection
 from fretsaw.trace import Pruned, is_tracing, record_pruned
 from fretsaw.values import Key, ValueSet
 
-Open: TypeAlias = tuple[BlockRows, Condition]
-"""A block, and what is left to be found out about its rows."""
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Open:
+    """A block, and what is left to be found out about its rows."""
+
+    selected: BlockRows
+    condition: Condition
+    possible: dict[Check, RowSelection] = field(default_factory=dict)
+    """The rows that may hold a value of a check, where a filter rules some out."""
+
 
 MOST_VALUES = 1000
 """No more values than this are looked up one by one."""
@@ -35,13 +44,13 @@ def probe(
     for source, answer in (("Bloom filter", _by_bloom_filter), ("dictionary", _by_dictionary)):
         asked = [
             (place, check)
-            for place, (_, condition) in enumerate(left)
-            for check in checks_of(condition)
+            for place, block in enumerate(left)
+            for check in checks_of(block.condition)
             if _values(check)
         ]
         if not asked:
             break
-        steps = [answer(file, left[place][0].block, check) for place, check in asked]
+        steps = [answer(file, left[place], check) for place, check in asked]
         answers = formats.run_together(steps, file.fetch)
         left = _without(left, asked, answers, source, file, leaves)
     return left
@@ -64,19 +73,25 @@ def _values(check: Check) -> Sequence[Key]:
     return check.values.keys(MOST_VALUES)
 
 
-def _by_bloom_filter(file: OpenFile, block: Block, check: Check) -> Steps[bool | None]:
-    excluded = yield from file.reader.bloom_excludes(block, check.leaf, _values(check))
-    return False if excluded else None
+def _by_bloom_filter(file: OpenFile, left: Open, check: Check) -> Steps[bool | None]:
+    block = left.selected.block
+    rows = yield from file.reader.bloom_rows(block, check.leaf, _values(check))
+    if rows is None:
+        return None
+    left.possible[check] = rows
+    return None if (rows & left.selected.rows).selects_any() else False
 
 
-def _by_dictionary(file: OpenFile, block: Block, check: Check) -> Steps[bool | None]:
+def _by_dictionary(file: OpenFile, left: Open, check: Check) -> Steps[bool | None]:
+    block = left.selected.block
     entries = yield from file.reader.dictionary(block, check.leaf)
     if entries is None:
         return None
     found = matches(replace(check, above=(), fold=None), entries)
     if not found.any():
         return False
-    never_null = file.reader.block_bounds([block], check.leaf).null_counts[0] == 0
+    bounds = yield from file.reader.block_bounds([block], check.leaf)
+    never_null = bounds.null_counts[0] == 0
     return True if check.fold is None and never_null and found.all() else None
 
 
@@ -92,12 +107,12 @@ def _without(
     known = dict(zip(asked, answers, strict=True))
     left: list[Open] = []
     dropped = []
-    for place, (selected, condition) in enumerate(group):
-        rest = simplified(condition, lambda check, place=place: known.get((place, check)))  # type: ignore[misc]
+    for place, block in enumerate(group):
+        rest = simplified(block.condition, lambda check, at=place: known.get((at, check)))  # type: ignore[misc]
         if rest is False:
-            dropped.append(selected.block)
+            dropped.append(block.selected.block)
         else:
-            left.append((selected, rest))
+            left.append(replace(block, condition=rest))
     if is_tracing() and any(answer is not None for answer in answers):
         saved = bytes_of(file, dropped, [*leaves(), *(check.leaf for _, check in asked)])
         record_pruned(Pruned(file.name, "block", source, len(left), len(dropped), saved))

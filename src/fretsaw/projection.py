@@ -15,7 +15,7 @@ import pyarrow as pa
 from fretsaw.arrays import take_rows
 from fretsaw.errors import ColumnNotFoundError, FileFormatError, SchemaMismatchError
 from fretsaw.formats import FileReader
-from fretsaw.nested import MisalignedLeaves, assemble
+from fretsaw.nested import MisalignedLeaves, assemble, only_chunk
 from fretsaw.schema import Path, SchemaNode, spelled, with_nulls
 from fretsaw.selection import RowSelection
 
@@ -81,12 +81,10 @@ class Projection:
             column = leaves[0]
         else:
             try:
-                whole = [leaf.combine_chunks() for leaf in leaves]
+                whole = [only_chunk(leaf) for leaf in leaves]
                 column = pa.chunked_array([assemble(node, whole)])
             except MisalignedLeaves as error:
-                raise FileFormatError(
-                    f"{self.file}: {error}; the file is corrupt, write or copy it again"
-                ) from None
+                raise misaligned(self.file, error) from None
         # Files may differ in what their types say about nulls.
         return column if column.type == arrow_type else column.cast(arrow_type)
 
@@ -96,8 +94,19 @@ def filled(
 ) -> pa.Array:
     """A column that is not read: one value for all rows, or their numbers."""
     if isinstance(column, pa.Scalar):
-        return pa.repeat(column, rows.selected_count)
+        count = rows.selected_count
+        return pa.repeat(column, count) if column.is_valid else pa.nulls(count, column.type)
     return pa.array(rows.indices() + first_row)
+
+
+def null_of(arrow_type: pa.DataType) -> pa.Scalar:
+    """A null of any type; `pa.scalar` knows no lists of extension types."""
+    return pa.nulls(1, arrow_type)[0]
+
+
+def misaligned(file: str, error: MisalignedLeaves) -> FileFormatError:
+    """The error for leaves of one field that do not fit together."""
+    return FileFormatError(f"{file}: {error}; the file is corrupt, write or copy it again")
 
 
 NO_COLUMNS = Projection("", pa.schema([]), (), (), ())
@@ -108,7 +117,7 @@ def concat(tables: Sequence[pa.Table], schema: pa.Schema) -> pa.Table:
     """All tables as one."""
     if not schema.names:
         return _only_rows(sum(table.num_rows for table in tables), schema)
-    return pa.concat_tables(tables) if tables else schema.empty_table()
+    return pa.concat_tables(tables) if tables else pa.Table.from_batches([], schema)
 
 
 def take(table: pa.Table, rows: npt.NDArray[np.int64]) -> pa.Table:
@@ -219,7 +228,7 @@ def project(
                     if file == target.source:
                         raise error
                     raise lacks_column(file, field.name, target.source) from None
-                columns.append(pa.scalar(None, field.type))
+                columns.append(null_of(field.type))
     _require_same_types(columns, file, target)
     leaves = [leaf for c in columns if isinstance(c, SchemaNode) for leaf in c.leaves()]
     nodes = [

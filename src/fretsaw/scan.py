@@ -5,6 +5,7 @@ for. Each result opens the file, resolves the query against it, and runs it.
 """
 
 import operator
+import sys
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -246,7 +247,7 @@ class Scan:
         `batch_size` caps the rows of a batch.
         """
         _require_batch_size(batch_size)
-        return self._batches(batch_size or BATCH_ROWS)
+        return self._batches(min(batch_size or BATCH_ROWS, sys.maxsize))
 
     def rows(self) -> Iterator["Row"]:
         """Stream the result row by row, as Python objects.
@@ -416,7 +417,8 @@ class Scan:
         query = self._query
         if query.columns is not None or not isinstance(leaf, str | tuple):
             return self
-        is_extra = leaf in (query.row_index, query.file_path)
+        name = leaf if isinstance(leaf, str) else ".".join(leaf)
+        is_extra = name in (query.row_index, query.file_path)
         return self._with(columns=() if is_extra else (leaf,))
 
     def _with(self, **changes: Any) -> "Scan":

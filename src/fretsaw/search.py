@@ -6,7 +6,7 @@ as that was seen before. What was decoded is handed on, to be reused.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import cycle
 from math import prod
@@ -138,7 +138,16 @@ def _decode(
     parts = formats.run_together(cuts, partial(file.fetch, allocate=allocate))
     count = len(wanted)
     by_leaf = [parts[place : place + count] for place in range(0, len(parts), count)]
-    arrays = file.reader.decode(by_leaf, allocate)
+    try:
+        arrays = file.reader.decode(by_leaf, allocate)
+    except formats.Misplaced as error:
+        whole = [
+            replace(
+                some, pages=[replace(c, reason=str(error)) for c in file.chunks(some.block, leaves)]
+            )
+            for some in wanted
+        ]
+        return _decode(file, leaves, whole, encoded, allocate)
     if is_tracing():
         for part, some in zip(parts, cycle(wanted), strict=False):
             # Decoding stops early only in the last of several blocks.
@@ -265,7 +274,7 @@ class _Finder:
             raise FileFormatError(
                 f"{self._file.name}: column {'.'.join(leaf.path)!r} in block "
                 f"{self._block.ordinal}: page {page} has values outside of the bounds that the "
-                f"column index claims; the file is corrupt, write it again"
+                f"{self._file.reader.index_name} claims; the file is corrupt, write it again"
             )
 
     def _cost_to_drop(self, rows: RowSelection, condition: Condition) -> float:
@@ -282,6 +291,6 @@ class _Finder:
         for check in checks_of(condition):
             proof = self._search.proofs[check]
             unproven = rows & proof.possible & ~proof.certain
-            chunk = self._file.reader.chunk(self._block, check.leaf)
+            (chunk,) = self._file.chunks(self._block, [check.leaf])
             total += chunk.width * unproven.selected_count
         return total

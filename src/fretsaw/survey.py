@@ -14,7 +14,7 @@ from fretsaw.condition import Check, Condition, checks_of, simplified
 from fretsaw.files import OpenFile
 from fretsaw.layout import Bounds, PageIndex
 from fretsaw.plan import BlockRows
-from fretsaw.probe import bytes_of, probe
+from fretsaw.probe import Open, bytes_of, probe
 from fretsaw.prune import Decisions, Proof, decide, decide_all, prove
 from fretsaw.schema import SchemaNode
 from fretsaw.selection import RowSelection
@@ -54,11 +54,10 @@ class Surveyed:
 
 
 @dataclass(slots=True, eq=False)
-class _Open:
-    """A block that statistics leave open."""
+class _Searched:
+    """A block that is left open, and what its indexes say."""
 
-    selected: BlockRows
-    condition: Condition
+    left: Open
     proofs: dict[Check, Proof] = field(default_factory=dict)
     pages: dict[int, PageIndex] = field(default_factory=dict)
     bounds: dict[int, Bounds] = field(default_factory=dict)
@@ -79,7 +78,11 @@ def survey(
         yield from (Surveyed(selected, None) for selected in kept if condition)
         return
     conditions = _by_statistics(file, condition, kept, leaves)
-    waiting = [pair for pair in zip(kept, conditions, strict=True) if pair[1] is not False]
+    waiting = [
+        Open(selected, left)
+        for selected, left in zip(kept, conditions, strict=True)
+        if left is not False
+    ]
     count = 1 if few else MOST_BLOCKS
     while waiting:
         group, waiting = waiting[:count], waiting[count:]
@@ -97,7 +100,8 @@ def _by_statistics(
     blocks = [selected.block for selected in kept]
     decisions: dict[Check, Decisions] = {}
     for check in checks_of(condition):
-        decisions[check] = decide(check, file.reader.block_bounds(blocks, check.leaf))
+        bounds = formats.run(file.reader.block_bounds(blocks, check.leaf), file.fetch)
+        decisions[check] = decide(check, bounds)
     whole = decide_all(condition, decisions.__getitem__)
     conditions: list[Condition] = []
     for place in range(len(kept)):
@@ -121,42 +125,41 @@ def _known(decisions: dict[Check, Decisions], place: int, check: Check) -> bool 
     return True if decisions[check].all[place] else None
 
 
-def _by_pages(file: OpenFile, group: Sequence[tuple[BlockRows, Condition]]) -> Iterator[Surveyed]:
+def _by_pages(file: OpenFile, group: Sequence[Open]) -> Iterator[Surveyed]:
     """The rows that column indexes leave of some blocks."""
-    open_blocks = {
-        place: _Open(selected, condition)
-        for place, (selected, condition) in enumerate(group)
-        if condition is not True
+    blocks = {
+        place: _Searched(left) for place, left in enumerate(group) if left.condition is not True
     }
-    _read_indexes(file, list(open_blocks.values()))
-    for place, (selected, _) in enumerate(group):
-        if place not in open_blocks:
+    _read_indexes(file, list(blocks.values()))
+    for place, left in enumerate(group):
+        selected = left.selected
+        if place not in blocks:
             yield Surveyed(selected, None)
             continue
-        left = open_blocks[place]
-        proof = prove(left.condition, left.proofs.__getitem__)
+        found = blocks[place]
+        proof = prove(left.condition, found.proofs.__getitem__)
         rows = selected.rows & proof.possible
         if not rows.selects_any():
             continue
-        search = Search(left.condition, left.proofs, left.pages, left.bounds, proof.certain)
+        search = Search(left.condition, found.proofs, found.pages, found.bounds, proof.certain)
         is_proven = not (rows & ~proof.certain).selects_any()
         yield Surveyed(replace(selected, rows=rows), None if is_proven else search)
 
 
-def _read_indexes(file: OpenFile, blocks: Sequence[_Open]) -> None:
+def _read_indexes(file: OpenFile, blocks: Sequence[_Searched]) -> None:
     """Read the page indexes of the leaves that are checked, and note what they prove."""
     leaves: dict[tuple[int, bool], SchemaNode] = {}
-    users: dict[tuple[int, bool], list[tuple[_Open, list[Check]]]] = {}
+    users: dict[tuple[int, bool], list[tuple[_Searched, list[Check]]]] = {}
     for block in blocks:
         checks: dict[tuple[int, bool], list[Check]] = {}
-        for check in checks_of(block.condition):
+        for check in checks_of(block.left.condition):
             key = (check.leaf.leaf_index, check.leaf.as_stored)
             leaves[key] = check.leaf
             checks.setdefault(key, []).append(check)
         for key, of_leaf in checks.items():
             users.setdefault(key, []).append((block, of_leaf))
     steps = [
-        file.reader.indexed_pages([block.selected.block for block, _ in users[key]], leaf)
+        file.reader.indexed_pages([block.left.selected.block for block, _ in users[key]], leaf)
         for key, leaf in leaves.items()
     ]
     indexed = formats.run_together(steps, file.fetch)
@@ -164,10 +167,11 @@ def _read_indexes(file: OpenFile, blocks: Sequence[_Open]) -> None:
         decided: dict[Check, Decisions] = {}
         end = 0
         for (block, of_leaf), index in zip(users[key], pages, strict=True):
+            possible, count = block.left.possible, block.left.selected.block.num_rows
             if index is None:
-                count = block.selected.block.num_rows
-                unknown = Proof(RowSelection.all(count), RowSelection.none(count))
-                block.proofs |= dict.fromkeys(of_leaf, unknown)
+                every, no_row = RowSelection.all(count), RowSelection.none(count)
+                for check in of_leaf:
+                    block.proofs[check] = Proof(possible.get(check, every), no_row)
                 continue
             block.pages[key[0]] = index
             begin, end = end, end + len(index.sizes)
@@ -177,16 +181,21 @@ def _read_indexes(file: OpenFile, blocks: Sequence[_Open]) -> None:
                 if check not in decided:
                     decided[check] = decide(check, bounds)
                 none, all_match = decided[check].none[begin:end], decided[check].all[begin:end]
-                block.proofs[check] = Proof(
-                    RowSelection.from_pages(~none, index.boundaries),
-                    RowSelection.from_pages(all_match, index.boundaries),
-                )
+                may = RowSelection.from_pages(~none, index.boundaries)
+                if check in possible:
+                    may &= possible[check]
+                    if is_tracing():
+                        rows = possible[check]
+                        without = ~index.overlapping(rows.starts, rows.ends) & ~none
+                        _record_pages(file.name, "Bloom filter", without, index)
+                certain = RowSelection.from_pages(all_match, index.boundaries)
+                block.proofs[check] = Proof(may, certain & may)
                 if is_tracing():
-                    _record_pages(file.name, none, index)
+                    _record_pages(file.name, file.reader.index_name, none, index)
 
 
-def _record_pages(file: str, none: Booleans, index: PageIndex) -> None:
+def _record_pages(file: str, source: str, none: Booleans, index: PageIndex) -> None:
     dropped = int(none.sum())
     size = int(index.sizes[none].sum())
     kept = len(none) - dropped
-    record_pruned(Pruned(file, "page", "column index", kept, dropped, size))
+    record_pruned(Pruned(file, "page", source, kept, dropped, size))

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 Array: TypeAlias = npt.NDArray[Any]
 
-MOST_DIGITS = 18
+_MOST_DIGITS = 18
 """Decimals of so many digits fit into 64 bits."""
 
 
@@ -22,13 +22,14 @@ def simplified(array: pa.Array) -> pa.Array:
         array = array.storage
     if array.type.id == _DICTIONARY:
         array = array.dictionary.take(array.indices)
-    if array.type.id in _WITHOUT_VIEWS:
-        array = array.cast(_WITHOUT_VIEWS[array.type.id])
+    if array.type.id in WITHOUT_VIEWS:
+        array = array.cast(WITHOUT_VIEWS[array.type.id])
     return array
 
 
 _DICTIONARY = pa.dictionary(pa.int32(), pa.string()).id
-_WITHOUT_VIEWS = {pa.string_view().id: pa.large_string(), pa.binary_view().id: pa.large_binary()}
+WITHOUT_VIEWS = {pa.string_view().id: pa.large_string(), pa.binary_view().id: pa.large_binary()}
+"""What holds the same as views, by their ids."""
 
 
 def values(array: pa.Array) -> Array | None:
@@ -45,7 +46,7 @@ def values(array: pa.Array) -> Array | None:
         # Little-endian: the lowest of the words holds a number of few digits whole.
         words = _stored(array, np.dtype(f"i{min(arrow_type.byte_width, 8)}"))
         lowest = words[:: max(arrow_type.byte_width // 8, 1)]
-        few = arrow_type.precision <= MOST_DIGITS
+        few = arrow_type.precision <= _MOST_DIGITS
         return lowest.astype(np.int64, copy=False) if few else None
     dtype = _time(arrow_type)
     if dtype is None:
@@ -82,7 +83,7 @@ def binary(array: pa.Array) -> tuple[Array, Array] | None:
     offsets = np.frombuffer(starts, index, len(array) + 1, array.offset * int(index[1]))
     first, last = int(offsets[0]), int(offsets[-1])
     stored = np.empty(0, np.uint8) if data is None else np.frombuffer(data, np.uint8)[first:last]
-    return _locked(stored), _locked(offsets) if first == 0 else offsets - first
+    return locked(stored), locked(offsets - first if first else offsets)
 
 
 def _stored(array: pa.Array, dtype: np.dtype[Any]) -> Array:
@@ -91,7 +92,7 @@ def _stored(array: pa.Array, dtype: np.dtype[Any]) -> Array:
     if buffer is None:
         return np.empty(0, dtype)
     count = len(array) * width // dtype.itemsize
-    return _locked(np.frombuffer(buffer, dtype, count, array.offset * width))
+    return locked(np.frombuffer(buffer, dtype, count, array.offset * width))
 
 
 def _booleans(array: pa.Array) -> Array:
@@ -100,11 +101,11 @@ def _booleans(array: pa.Array) -> Array:
         return np.empty(0, np.bool_)
     packed = np.frombuffer(buffer, np.uint8)[begin // 8 : -(-(begin + len(array)) // 8)]
     bits = np.unpackbits(packed, bitorder="little")
-    return bits[begin % 8 : begin % 8 + len(array)].view(np.bool_)
+    return locked(bits[begin % 8 : begin % 8 + len(array)].view(np.bool_))
 
 
-def _locked(view: Array) -> Array:
-    """A view of what Arrow holds: nobody may write into it."""
+def locked(view: Array) -> Array:
+    """An array that others look at too: nobody may write into it."""
     view.flags.writeable = False
     return view
 

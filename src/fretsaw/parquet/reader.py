@@ -67,6 +67,7 @@ class ParquetReader:
     """One Parquet file; implements `fretsaw.formats.FileReader`."""
 
     format = "parquet"
+    index_name = "column index"
 
     def __init__(
         self, name: str, size: int, footer: Footer, fields: Fields, options: ReadOptions
@@ -93,6 +94,9 @@ class ParquetReader:
         own = {key: value for key, value in self.metadata.items() if key != ARROW_SCHEMA}
         return pa.schema([field for field, _ in known], own), tuple(node for _, node in known)
 
+    def locate(self, blocks: Sequence[Block]) -> Steps[None]:
+        yield from ()
+
     def chunk(self, block: Block, leaf: SchemaNode) -> PageIndex:
         key = (block.ordinal, leaf.leaf_index)
         if key not in self._wholes:
@@ -116,7 +120,8 @@ class ParquetReader:
         with self._translated(f"the offset index of {_at(leaf, block.ordinal)}"):
             return offset_index(data.to_pybytes(), whole)
 
-    def block_bounds(self, blocks: Sequence[Block], leaf: SchemaNode) -> Bounds:
+    def block_bounds(self, blocks: Sequence[Block], leaf: SchemaNode) -> Steps[Bounds]:
+        yield from ()
         chunks = [self._indexed(block, leaf) for block in blocks]
         row_counts = np.array([block.num_rows for block in blocks], np.int64)
         return chunk_bounds(chunks, row_counts, self._order(leaf), self._trusts(leaf))
@@ -143,16 +148,19 @@ class ParquetReader:
         order, trusts = self._order(leaf), self._trusts(leaf)
         return pages, page_bounds(indexes, row_counts, order, trusts, not leaf.is_repeated)
 
-    def bloom_excludes(self, block: Block, leaf: SchemaNode, keys: Sequence[Any]) -> Steps[bool]:
+    def bloom_rows(
+        self, block: Block, leaf: SchemaNode, keys: Sequence[Any]
+    ) -> Steps[RowSelection | None]:
         column, order = self._probed(block, leaf), self._order(leaf)
         if column is None or not column.bloom_filter_offset or order is None:
-            return False
+            return None
         values = stored_values(keys, order)
         if values is None:
-            return False
+            return None
         with self._translated(f"the Bloom filter of {_at(leaf, block.ordinal)}"):
             place = (column.bloom_filter_offset, column.bloom_filter_length, self._size)
-            return not (yield from may_contain(*place, values))
+            may = yield from may_contain(*place, values)
+        return None if may else RowSelection.none(block.num_rows)
 
     def dictionary(self, block: Block, leaf: SchemaNode) -> Steps[pa.ChunkedArray | None]:
         if not self._is_only_dictionary(block, leaf):

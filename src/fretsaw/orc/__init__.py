@@ -1,0 +1,1 @@
+"""The ORC format: implements `fretsaw.formats.FileReader` in `reader`."""

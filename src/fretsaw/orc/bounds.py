@@ -1,0 +1,191 @@
+"""Bounds of values: from the statistics of stripes and from those of strides.
+
+What is stored becomes keys in the order of the column. A bound counts as known only where the
+format can be trusted with it.
+"""
+
+import math
+import re
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from fretsaw.layout import Bounds, Int64s
+from fretsaw.orc import metadata
+from fretsaw.orc.metadata import MalformedOrc
+from fretsaw.schema import SchemaNode
+from fretsaw.values import NAN_KEY, after_prefix, float_key
+
+_MILLISECOND, _SECOND, _DAY = 10**6, 10**9, 86_400 * 10**9
+_DECIMAL = re.compile(rb"(-?[0-9]{1,80})(?:\.([0-9]{0,80}))?")
+_INTEGERS = ("BYTE", "SHORT", "INT", "LONG")
+_TIMESTAMPS = ("TIMESTAMP", "TIMESTAMP_INSTANT")
+
+
+class _Known(NamedTuple):
+    lower: Any
+    upper: Any
+    exact: bool = True
+    nan_free: bool = True
+
+
+def bounds_of(stored: Sequence[bytes | None], row_counts: Int64s, leaf: SchemaNode) -> Bounds:
+    """What statistics say about a leaf, in blocks or strides of so many rows each."""
+    found = [_decoded(statistics) for statistics in stored]
+    known = [None if statistics is None else _known(statistics, leaf) for statistics in found]
+    values = np.array([-1 if s is None else _number_of_values(s) for s in found], np.int64)
+    nulls = row_counts - values
+    believed = (values >= 0) & (nulls >= 0) & np.array([not leaf.is_repeated])
+    keys = [bounds or _Known(*_nothing(leaf)) for bounds in known]
+    return Bounds(
+        lower=_keys([bounds.lower for bounds in keys], leaf),
+        upper=_keys([bounds.upper for bounds in keys], leaf),
+        known=np.array([bounds is not None for bounds in known], np.bool_),
+        exact=np.array([bounds.exact for bounds in keys], np.bool_),
+        all_null=believed & (values == 0) & (row_counts > 0),
+        nan_free=np.array([bounds.nan_free for bounds in keys], np.bool_),
+        null_counts=np.where(believed, nulls, -1),
+        row_counts=row_counts,
+    )
+
+
+def _decoded(stored: bytes | None) -> Any:
+    if not stored:
+        return None
+    try:
+        return metadata.decode("ColumnStatistics", stored)
+    except MalformedOrc:
+        return None
+
+
+def _number_of_values(statistics: Any) -> int:
+    counted = statistics.HasField("number_of_values")
+    return min(int(statistics.number_of_values), 1 << 62) if counted else -1
+
+
+def _nothing(leaf: SchemaNode) -> tuple[Any, Any, bool, bool]:
+    """Bounds that say nothing."""
+    key: Any = b"" if _is_bytes(leaf) else 0
+    return key, key, False, not _is_float(leaf)
+
+
+def _known(statistics: Any, leaf: SchemaNode) -> _Known | None:
+    kind = leaf.physical_type or ""
+    bounds: _Known | None = None
+    if kind in _INTEGERS:
+        bounds = _both(statistics.integers, statistics.HasField("integers"))
+    elif kind == "DATE":
+        bounds = _both(statistics.dates, statistics.HasField("dates"))
+    elif kind == "BOOLEAN":
+        bounds = _booleans(statistics)
+    elif _is_float(leaf):
+        bounds = _floats(statistics.doubles, leaf.physical_type == "FLOAT")
+    elif kind in ("STRING", "VARCHAR", "CHAR"):
+        bounds = _strings(statistics.strings)
+    elif kind == "DECIMAL":
+        bounds = _decimals(statistics.decimals, leaf.arrow_type.scale)
+    elif kind in _TIMESTAMPS:
+        bounds = _timestamps(statistics.timestamps)
+    return bounds if bounds is not None and bounds.lower <= bounds.upper else None
+
+
+def _both(statistics: Any, there: bool) -> _Known | None:
+    if not there or not (statistics.HasField("minimum") and statistics.HasField("maximum")):
+        return None
+    return _Known(statistics.minimum, statistics.maximum)
+
+
+def _booleans(statistics: Any) -> _Known | None:
+    counts, values = statistics.buckets.count, _number_of_values(statistics)
+    if len(counts) != 1 or not values > 0 or counts[0] > values:
+        return None
+    return _Known(int(counts[0] == values), int(counts[0] > 0))
+
+
+def _floats(statistics: Any, is_narrow: bool) -> _Known | None:
+    """Without a NaN, which a sum shows: writers leave other values out of the bounds beside one.
+
+    A zero stands for both. Some writers take bounds of 32 bits before they narrow the values.
+    """
+    bounds = _both(statistics, True)
+    if bounds is None or not statistics.HasField("sum") or math.isnan(statistics.sum):
+        return None
+    pair = (bounds.lower, bounds.upper)
+    with np.errstate(over="ignore"):
+        lower, upper = (float_key(float(np.float32(b)) if is_narrow else b) for b in pair)
+    if NAN_KEY in (lower, upper):
+        return None
+    exact = not is_narrow
+    nan_free = bool(np.isfinite(statistics.sum))
+    return _Known(-1 if lower == 0 else lower, 0 if upper == -1 else upper, exact, nan_free)
+
+
+def _strings(statistics: Any) -> _Known | None:
+    lower = upper = None
+    exact = statistics.HasField("minimum") and statistics.HasField("maximum")
+    if statistics.HasField("minimum"):
+        lower = statistics.minimum
+    elif statistics.HasField("lower_bound"):
+        lower = statistics.lower_bound
+    if statistics.HasField("maximum"):
+        upper = statistics.maximum
+    elif statistics.HasField("upper_bound"):
+        upper = statistics.upper_bound
+    if lower is None or upper is None:
+        return None
+    if lower == upper and not exact:  # one beginning of many values
+        upper = after_prefix(lower)
+    return None if upper is None else _Known(lower, upper, exact)
+
+
+def _decimals(statistics: Any, scale: int) -> _Known | None:
+    bounds = _both(statistics, True)
+    if bounds is None:
+        return None
+    lower, upper = (_scaled(text, scale) for text in (bounds.lower, bounds.upper))
+    return None if lower is None or upper is None else _Known(lower, upper)
+
+
+def _scaled(text: bytes, scale: int) -> int | None:
+    """A decimal as an integer, if it has no more digits behind the point than its type."""
+    number = _DECIMAL.fullmatch(text)
+    if number is None:
+        return None
+    whole, digits = number.group(1), (number.group(2) or b"").rstrip(b"0")
+    return int(whole + digits.ljust(scale, b"0")) if len(digits) <= scale else None
+
+
+def _timestamps(statistics: Any) -> _Known | None:
+    """In milliseconds, cut off: the values lie within one more on either side.
+
+    Near 1970 readers take some times for a second later or earlier than they were written.
+    """
+    if not (statistics.HasField("minimum_utc") and statistics.HasField("maximum_utc")):
+        return None
+    lower = (statistics.minimum_utc - 1) * _MILLISECOND
+    upper = (statistics.maximum_utc + 2) * _MILLISECOND
+    if lower < _DAY and upper > -_DAY:
+        lower, upper = lower - _SECOND, upper + _SECOND
+    limits = np.iinfo(np.int64)
+    if lower < limits.min or upper > limits.max:
+        return None
+    return _Known(lower, upper, exact=False)
+
+
+def _is_float(leaf: SchemaNode) -> bool:
+    return leaf.physical_type in ("FLOAT", "DOUBLE")
+
+
+def _is_bytes(leaf: SchemaNode) -> bool:
+    return leaf.physical_type in ("STRING", "VARCHAR", "CHAR", "BINARY")
+
+
+def _keys(values: Sequence[Any], leaf: SchemaNode) -> npt.NDArray[Any]:
+    if _is_bytes(leaf) or pa.types.is_decimal(leaf.arrow_type):
+        keys = np.empty(len(values), object)
+        keys[:] = values
+        return keys
+    return np.array(values, np.int64)

@@ -1,0 +1,376 @@
+"""The cut: from the rows wanted of a leaf to the bytes of the strides that hold them.
+
+Of each stream of the leaf's chain, the chunks from the first stride's position on up to the next
+stride's are taken. The first chunk is decompressed, what comes before the stride dropped, and the
+rest written as it is; the other chunks stay untouched. Consecutive strides become one stripe.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+
+from fretsaw.formats import Request, Steps
+from fretsaw.layout import Int64s, PageIndex
+from fretsaw.orc import metadata
+from fretsaw.orc.index import Coding, Places, StridePages, Stripe
+from fretsaw.orc.metadata import NONE, Codec, MalformedOrc
+from fretsaw.orc.runs import (
+    NotEnough,
+    bytes_after,
+    integers_after,
+    shifted_bits,
+    skip_bytes,
+    skip_integers,
+)
+from fretsaw.schema import SchemaNode
+from fretsaw.selection import RowSelection
+
+T = TypeVar("T")
+
+_LONGEST_RUN = 8 << 10  # bytes of the longest run, which may go on in the next chunk
+_MANY = 0.3
+"""From this share of the strides on, taking a stripe whole is cheaper than many cuts."""
+_FEW_CUTS = 4
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Segment:
+    """Rows that become a stripe of a small file: the streams of one leaf's chain."""
+
+    rows: int
+    streams: list[tuple[int, int, bytes]]
+    """Kind, column and bytes of each."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OrcPart:
+    """The bytes of some strides of a leaf, and which of their rows are wanted."""
+
+    leaf: SchemaNode
+    columns: tuple[int, ...]
+    """Those of its chain."""
+    block: int
+    stripe: Stripe
+    segments: list[Segment]
+    starts: Int64s
+    ends: Int64s
+    strides: int
+    fallback: str | None
+    value_count: int | None
+    """Values that its strides have, as far as they were cut out of a stripe."""
+
+    @property
+    def rows(self) -> int:
+        """Rows that its strides hold: all are decoded."""
+        return sum(segment.rows for segment in self.segments)
+
+    @property
+    def page_rows(self) -> int:
+        return self.rows
+
+    def count_pages(self) -> int:
+        """How many strides it holds."""
+        return self.strides
+
+
+@dataclass(frozen=True, slots=True)
+class _Cut:
+    """A stream of some strides: where it begins, and what it is."""
+
+    kind: int
+    column: int
+    coding: Coding
+    is_varints: bool
+    begin: Places
+    """Chunk, bytes, values and bits to skip."""
+    following: Places | None
+    """The same for the stride behind the first; None at the end of the stream."""
+    amount: int
+    """What lies between the two, in bytes or values; -1 if that is not known."""
+    offset: int
+    length: int
+
+
+class CannotCut(ValueError):
+    """Positions that do not fit what the streams hold."""
+
+
+def cut(
+    leaf: SchemaNode,
+    chain: Sequence[tuple[int, str]],
+    block: int,
+    stripe: Stripe,
+    pages: PageIndex,
+    rows: RowSelection,
+    codec: Codec,
+    stride: int,
+) -> Steps[OrcPart]:
+    """The part of a stripe that holds the selected rows of a leaf."""
+    columns = tuple(column for column, _ in chain)
+    keep = pages.overlapping(rows.starts, rows.ends).nonzero()[0]
+    if isinstance(pages, StridePages) and _pays(keep, len(pages.sizes)):
+        try:
+            segments = yield from _segments(chain, stripe, pages, keep, codec)
+        except (CannotCut, MalformedOrc) as error:
+            reason: str | None = f"the row index does not fit its streams ({error})"
+        else:
+            starts, ends = _within(pages, keep, rows)
+            return OrcPart(
+                leaf,
+                columns,
+                block,
+                stripe,
+                segments,
+                starts,
+                ends,
+                len(keep),
+                None,
+                _values(pages, keep),
+            )
+    else:
+        reason = pages.reason
+    whole = yield from _whole(columns, stripe, int(pages.boundaries[-1]))
+    strides = -(-int(pages.boundaries[-1]) // stride) if stride else 1
+    return OrcPart(
+        leaf, columns, block, stripe, [whole], rows.starts, rows.ends, strides, reason, None
+    )
+
+
+def _values(pages: StridePages, keep: Int64s) -> int:
+    return int(pages.value_counts[keep].sum())
+
+
+def _pays(keep: Int64s, count: int) -> bool:
+    cuts = 1 + int((np.diff(keep) > 1).sum())
+    return len(keep) < count and (cuts <= _FEW_CUTS or len(keep) < _MANY * count)
+
+
+def _within(pages: PageIndex, keep: Int64s, rows: RowSelection) -> tuple[Int64s, Int64s]:
+    """Where the wanted rows are among those of the kept strides."""
+    counts = pages.row_counts[keep]
+    decoded_at = counts.cumsum() - counts
+    first_rows = pages.boundaries[keep]
+    place = first_rows.searchsorted(rows.starts, side="right") - 1
+    # A run of rows may go on in the next stride, which is kept then too.
+    starts = rows.starts - first_rows[place] + decoded_at[place]
+    return starts, starts + (rows.ends - rows.starts)
+
+
+def _whole(columns: Sequence[int], stripe: Stripe, rows: int) -> Steps[Segment]:
+    """All streams of a chain as they are."""
+    wanted = [
+        (kind, column)
+        for kind, column in stripe.streams
+        if column in columns and kind < metadata.ROW_INDEX
+    ]
+    buffers = yield Request([stripe.streams[key] for key in wanted], "data")
+    streams = [(*key, b.to_pybytes()) for key, b in zip(wanted, buffers, strict=True)]
+    return Segment(rows, streams)
+
+
+def _segments(
+    chain: Sequence[tuple[int, str]],
+    stripe: Stripe,
+    pages: StridePages,
+    keep: Int64s,
+    codec: Codec,
+) -> Steps[list[Segment]]:
+    """The streams of each run of consecutive strides."""
+    last_of_run = np.flatnonzero(np.append(np.diff(keep) > 1, True))
+    firsts, lasts = keep[np.append(0, last_of_run[:-1] + 1)], keep[last_of_run] + 1
+    cuts = [
+        list(_cuts(chain, stripe, pages, int(first), int(last), codec))
+        for first, last in zip(firsts, lasts, strict=True)
+    ]
+    shared = [
+        (kind, column)
+        for column, _ in chain
+        for kind in stripe.dictionary(column)
+        if (kind, column) in stripe.streams
+    ]
+    ranges = [(c.offset, c.length) for run in cuts for c in run]
+    ranges += [stripe.streams[key] for key in shared]
+    buffers = iter((yield Request(ranges, "data")))
+    stored = [[next(buffers).to_pybytes() for _ in run] for run in cuts]
+    dictionaries = [(*key, next(buffers).to_pybytes()) for key in shared]
+    return [
+        Segment(
+            int(pages.boundaries[last] - pages.boundaries[first]),
+            [
+                *(
+                    (c.kind, c.column, _begun(c, data, codec, stripe.runs(c.column)))
+                    for c, data in zip(run, data_of_run, strict=True)
+                ),
+                *dictionaries,
+            ],
+        )
+        for first, last, run, data_of_run in zip(firsts, lasts, cuts, stored, strict=True)
+    ]
+
+
+def _cuts(
+    chain: Sequence[tuple[int, str]],
+    stripe: Stripe,
+    pages: StridePages,
+    first: int,
+    last: int,
+    codec: Codec,
+) -> Iterator[_Cut]:
+    """What is read of each stream for the strides from `first` up to `last`."""
+    for column, column_kind in chain:
+        for kind, coding in stripe.positioned(column, column_kind):
+            stream = stripe.streams.get((kind, column))
+            if stream is None:
+                continue
+            places = pages.positions[kind, column]
+            begin = places[first]
+            end = _end(places, last, stream.length, coding, codec)
+            yield _Cut(
+                kind,
+                column,
+                coding,
+                column_kind == "DECIMAL",
+                begin,
+                places[first + 1] if first + 1 < len(places) else None,
+                int(pages.amounts[kind, column][first]),
+                stream.offset + int(begin[0]),
+                max(end - int(begin[0]), 0),
+            )
+
+
+def _end(places: Places, last: int, length: int, coding: Coding, codec: Codec) -> int:
+    """Up to where a stream is read for the strides before `last`."""
+    if last >= len(places):
+        return length
+    chunk, inside, values, bits = places[last].tolist()
+    in_run = coding != "bytes" and bool(values or bits)
+    if codec.kind == NONE:
+        return min(int(chunk) + (_LONGEST_RUN if in_run else 0), length)
+    if not inside and not in_run:
+        return int(chunk)
+    # Later strides begin in later chunks: the first such place is behind this chunk.
+    later = np.unique(places[last:, 0])
+    later = later[later > chunk]
+    needed = 1 + (in_run and inside + _LONGEST_RUN >= codec.block_size)
+    return int(later[needed - 1]) if len(later) >= needed else length
+
+
+class _Head:
+    """The beginning of a stream, decompressed as far as somebody looked."""
+
+    def __init__(self, data: bytes, codec: Codec) -> None:
+        self._stored = data
+        self._codec = codec
+        self._chunks = metadata.whole_chunks(data) if codec.kind != NONE else iter(())
+        self.begins = {0: 0}
+        """Where chunks begin: from their place in the stream to that in the data."""
+        self.data = data if codec.kind == NONE else b""
+        self.end = len(data) if codec.kind == NONE else 0
+        """Up to where the stream is decompressed."""
+        self.grow()
+
+    def grow(self) -> bool:
+        """Decompress one more chunk, if there is one."""
+        chunk = next(self._chunks, None)
+        if chunk is None:
+            return False
+        self.data += self._codec.decompressed(self._stored, chunk)
+        self.end = chunk.end
+        self.begins[chunk.end] = len(self.data)
+        return True
+
+    def place(self, chunk: int, inside: int) -> int:
+        """Where a position is in the data."""
+        if self._codec.kind == NONE:
+            return chunk
+        while chunk not in self.begins or self.begins[chunk] + inside > len(self.data):
+            if not self.grow():
+                break
+        if chunk not in self.begins or self.begins[chunk] + inside > len(self.data):
+            raise CannotCut("a position that is none")
+        return self.begins[chunk] + inside
+
+    def grown(self, find: Callable[[bytes], T]) -> T:
+        """What is found in the data, of which there must be enough."""
+        while True:
+            try:
+                return find(self.data)
+            except NotEnough:
+                if not self.grow():
+                    raise CannotCut("a run that does not end") from None
+
+    def rest(self) -> bytes:
+        """The chunks that nobody looked at, as they are stored."""
+        end = self.end
+        for chunk in self._chunks:
+            end = chunk.end
+        return self._stored[self.end : end]
+
+
+def _begun(c: _Cut, data: bytes, codec: Codec, version: int) -> bytes:
+    """A stream that begins with the first value of the strides."""
+    if not data:
+        if c.amount > 0:
+            raise CannotCut("an empty stream")
+        return b""
+    head = _Head(data, codec)
+    _require_amount(c, head, version)
+    skip = head.place(0, int(c.begin[1]))
+    values, bits = int(c.begin[2]), int(c.begin[3])
+    if bits:
+        while head.grow():
+            pass
+        return codec.as_stored(shifted_bits(head.data, skip, values, bits))
+    rest = head.data[skip:]
+    if values and c.coding != "bytes":
+        again, end = head.grown(lambda data: _skipped(c.coding, data, skip, values, version))
+        rest = again + head.data[end:]
+    return codec.as_stored(rest) + head.rest()
+
+
+def _require_amount(c: _Cut, head: _Head, version: int) -> None:
+    """The first stride must have as much as its statistics say, up to where the next one begins.
+
+    Some writers recorded wrong positions; this is how they are found out.
+    """
+    if c.amount < 0:
+        return
+    skip = head.place(0, int(c.begin[1]))
+    if c.following is None:
+        while head.grow():
+            pass
+        target, values, bits = len(head.data), 0, 0
+    else:
+        target = head.place(int(c.following[0] - c.begin[0]), int(c.following[1]))
+        values, bits = int(c.following[2]), int(c.following[3])
+    if c.coding == "bytes":
+        between = head.data[skip:target]
+        found = sum(byte < 128 for byte in between) if c.is_varints else len(between)
+        if found != c.amount or target < skip:
+            raise CannotCut("a stride of another size")
+        return
+    amount, more = c.amount + int(c.begin[2]), 0
+    if c.coding == "bits":
+        amount, more = divmod(8 * int(c.begin[2]) + int(c.begin[3]) + c.amount, 8)
+        if c.following is None and more:
+            amount, more = amount + 1, 0
+    reached = head.grown(lambda data: _after(c.coding, data, skip, amount, version))
+    expected = head.grown(lambda data: _after(c.coding, data, target, values, version))
+    if (reached, more) != (expected, bits):
+        raise CannotCut("a stride of another length")
+
+
+def _after(coding: Coding, data: bytes, begin: int, count: int, version: int) -> tuple[int, int]:
+    if coding in ("bits", "byte runs"):
+        return bytes_after(data, begin, count)
+    return integers_after(data, begin, count, version, coding == "signed")
+
+
+def _skipped(
+    coding: Coding, data: bytes, begin: int, count: int, version: int
+) -> tuple[bytes, int]:
+    if coding in ("bits", "byte runs"):
+        return skip_bytes(data, begin, count)
+    return skip_integers(data, begin, count, version, coding == "signed")

@@ -1,0 +1,121 @@
+"""The end of an ORC file: postscript, footer and where its stripes are, found and checked.
+
+In comes the end of the file, out goes a `Footer`. Nothing in it is believed before it fits into
+the file.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from fretsaw.errors import FileFormatError
+from fretsaw.formats import Request, Steps
+from fretsaw.layout import Block
+from fretsaw.orc import metadata
+from fretsaw.orc.metadata import Codec, MalformedOrc
+
+
+@dataclass(frozen=True, slots=True)
+class Footer:
+    """What a file says about itself, before any stripe is looked into."""
+
+    types: Any
+    """The types of all columns, in pre-order; the first is the root."""
+    stripes: Any
+    blocks: tuple[Block, ...]
+    stride: int
+    """Rows for each entry of a row index; 0 if there are none."""
+    codec: Codec
+    postscript: Any
+    message: Any
+    """All of the footer."""
+    statistics_place: tuple[int, int]
+    """Where the statistics of the stripes are."""
+    size: int
+
+
+def read_footer(name: str, size: int, tail: pa.Buffer) -> Steps[Footer]:
+    """Decode the footer; `tail` is the end of the file, as much of it as is at hand."""
+    end = tail.to_pybytes()
+    length = end[-1]
+    if length + 1 > len(end) and length < size:
+        (tail,) = yield Request([(size - length - 1, length + 1)], "footer")
+        end = tail.to_pybytes()
+    try:
+        if length + 1 > len(end):
+            raise MalformedOrc(f"it claims a postscript of {length} bytes")
+        postscript = metadata.decode("PostScript", end[-1 - length : -1])
+        if postscript.compression == metadata.LZO:
+            raise FileFormatError(
+                f"{name}: is compressed with LZO, which fretsaw does not read; "
+                f"write it with zlib, zstd, snappy or lz4"
+            )
+        codec = metadata.codec_of(postscript.compression, postscript.block_size)
+        before = size - 1 - length
+        begin = before - postscript.footer_length
+        statistics = (begin - postscript.metadata_length, postscript.metadata_length)
+        if statistics[0] < 0:
+            raise MalformedOrc(f"it claims a footer of {postscript.footer_length} bytes")
+        if size - begin > len(end):
+            (stored,) = yield Request([(begin, postscript.footer_length)], "footer")
+        else:
+            stored = tail.slice(len(end) - (size - begin), postscript.footer_length)
+        message = metadata.decode("Footer", codec.unpacked(stored.to_pybytes()))
+        _require_tree(message.types)
+        return Footer(
+            types=message.types,
+            stripes=message.stripes,
+            blocks=_blocks(message.stripes, size),
+            stride=message.row_index_stride,
+            codec=codec,
+            postscript=postscript,
+            message=message,
+            statistics_place=statistics,
+            size=size - begin,
+        )
+    except MalformedOrc as error:
+        raise FileFormatError(
+            f"{name}: its footer is corrupt ({error}); write or copy the file again"
+        ) from None
+
+
+def _blocks(stripes: Any, size: int) -> tuple[Block, ...]:
+    blocks: list[Block] = []
+    first_row = 0
+    for ordinal, stripe in enumerate(stripes):
+        stored = stripe.index_length + stripe.data_length + stripe.footer_length
+        if stripe.offset + stored > size or first_row + stripe.number_of_rows >= 1 << 63:
+            raise MalformedOrc(
+                f"stripe {ordinal} claims {stripe.number_of_rows} rows in {stored} bytes at "
+                f"{stripe.offset}"
+            )
+        if stripe.number_of_rows and not stripe.footer_length:
+            raise MalformedOrc(f"stripe {ordinal} has no footer")
+        blocks.append(
+            Block(ordinal, first_row, stripe.number_of_rows, stripe.offset, stored, stored)
+        )
+        first_row += stripe.number_of_rows
+    return tuple(blocks)
+
+
+def _require_tree(types: Any) -> None:
+    """Columns are numbered in pre-order: each is the child of one that comes before it."""
+    if not types or metadata.KINDS.index("STRUCT") != types[0].kind:
+        raise MalformedOrc("its root is no struct")
+    following = [0]
+    for column, found in enumerate(types):
+        if not following or following.pop() != column or len(following) > len(types):
+            raise MalformedOrc(f"column {column} is in no order")
+        kind = metadata.KINDS[found.kind] if found.kind < len(metadata.KINDS) else ""
+        children = {"LIST": 1, "MAP": 2}.get(kind)
+        nests = kind in ("LIST", "MAP", "STRUCT", "UNION")
+        if not kind or (children or len(found.subtypes)) != len(found.subtypes):
+            raise MalformedOrc(f"column {column} is of no known type")
+        if (not nests and len(found.subtypes)) or (
+            kind == "STRUCT" and len(found.field_names) != len(found.subtypes)
+        ):
+            raise MalformedOrc(f"column {column} has fields that it cannot have")
+        following += reversed(found.subtypes)
+    if following:
+        raise MalformedOrc(f"column {following[-1]} is missing")

@@ -1,0 +1,231 @@
+"""What a stripe says about itself: its streams, and the row indexes of its columns.
+
+A row index has an entry for each stride: where the stride begins in each stream of the column, and
+statistics. A position in a stream is the chunk it lies in and the bytes to skip there (without
+compression only the bytes), then the values to skip in a run, then the bits in a byte.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+import numpy as np
+
+from fretsaw.layout import Block, Int64s, PageIndex
+from fretsaw.orc import metadata
+from fretsaw.orc.metadata import (
+    DATA,
+    DICTIONARY,
+    DICTIONARY_DATA,
+    DICTIONARY_V2,
+    DIRECT,
+    LENGTH,
+    PRESENT,
+    SECONDARY,
+    Codec,
+    MalformedOrc,
+)
+
+Coding: TypeAlias = Literal["bytes", "byte runs", "bits", "signed", "unsigned"]
+"""What a stream holds: bytes as they are, or runs of bytes, bits or integers."""
+Places: TypeAlias = Int64s
+"""A row for each stride: chunk, bytes, values and bits to skip."""
+_MOST = 1 << 62
+_SKIPS = {"bytes": 0, "byte runs": 1, "signed": 1, "unsigned": 1, "bits": 2}
+
+
+class Stream(NamedTuple):
+    """Where a stream is in the file."""
+
+    offset: int
+    length: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Stripe:
+    """The streams and encodings of a stripe."""
+
+    streams: dict[tuple[int, int], Stream]
+    """By kind and column."""
+    encodings: Any
+    timezone: bytes | None
+
+    def encoding(self, column: int) -> int:
+        """How a column is encoded."""
+        return int(self.encodings[column].kind)
+
+    def has_dictionary(self, column: int) -> bool:
+        """Whether the values of a column are entries of a dictionary."""
+        return self.encoding(column) in (DICTIONARY, DICTIONARY_V2)
+
+    def runs(self, column: int) -> int:
+        """Which version of run-length encoding its integers have."""
+        return 1 if self.encoding(column) in (DIRECT, DICTIONARY) else 2
+
+    def positioned(self, column: int, kind: str) -> list[tuple[int, Coding]]:
+        """The streams that positions of a column point into, in their order."""
+        found = list(_layout(kind, self.has_dictionary(column)))
+        if kind == "DECIMAL" and (SECONDARY, column) not in self.streams:
+            found = [(DATA, "signed")]
+        if (PRESENT, column) in self.streams:
+            found.insert(0, (PRESENT, "bits"))
+        return found
+
+    def dictionary(self, column: int) -> list[int]:
+        """The streams of a column that every stride needs."""
+        return [DICTIONARY_DATA, LENGTH] if self.has_dictionary(column) else []
+
+
+def _layout(kind: str, has_dictionary: bool) -> Sequence[tuple[int, Coding]]:
+    match kind:
+        case "BOOLEAN":
+            return [(DATA, "bits")]
+        case "BYTE" | "UNION":
+            return [(DATA, "byte runs")]
+        case "SHORT" | "INT" | "LONG" | "DATE":
+            return [(DATA, "signed")]
+        case "FLOAT" | "DOUBLE":
+            return [(DATA, "bytes")]
+        case "STRING" | "VARCHAR" | "CHAR" if has_dictionary:
+            return [(DATA, "unsigned")]
+        case "STRING" | "VARCHAR" | "CHAR" | "BINARY":
+            return [(DATA, "bytes"), (LENGTH, "unsigned")]
+        case "TIMESTAMP" | "TIMESTAMP_INSTANT":
+            return [(DATA, "signed"), (SECONDARY, "unsigned")]
+        case "LIST" | "MAP":
+            return [(LENGTH, "unsigned")]
+        case "DECIMAL":
+            return [(DATA, "bytes"), (SECONDARY, "signed")]
+    return []
+
+
+def read_stripe(stored: bytes, codec: Codec, block: Block, data_end: int, columns: int) -> Stripe:
+    """The footer of a stripe whose streams end at `data_end`."""
+    message = metadata.decode("StripeFooter", codec.unpacked(stored))
+    if len(message.columns) != columns:
+        raise MalformedOrc(f"it has {len(message.columns)} encodings for {columns} columns")
+    streams: dict[tuple[int, int], Stream] = {}
+    offset = block.offset
+    for stream in message.streams:
+        if offset + stream.length > data_end:
+            raise MalformedOrc(f"a stream of column {stream.column} ends behind the stripe")
+        streams.setdefault((stream.kind, stream.column), Stream(offset, stream.length))
+        offset += stream.length
+    timezone = message.timezone if message.HasField("timezone") else None
+    return Stripe(streams, message.columns, timezone)
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class StridePages(PageIndex):
+    """The strides of a leaf, and where each begins in the streams of its chain."""
+
+    positions: dict[tuple[int, int], Places]
+    """By kind and column: for each stride the chunk, and the bytes, values and bits to skip."""
+    amounts: dict[tuple[int, int], Int64s]
+    """By kind and column: how much each stride has, in bytes or values; -1 if that is not known."""
+    value_counts: Int64s
+    """Values of the leaf in each stride that are not null."""
+    statistics: Sequence[bytes]
+    """Of each stride, for the leaf itself."""
+
+
+def stride_boundaries(block: Block, stride: int) -> Int64s:
+    """The rows at which the strides of a stripe begin, and the end."""
+    return np.append(np.arange(0, block.num_rows, stride), block.num_rows)
+
+
+def stride_pages(
+    block: Block,
+    stripe: Stripe,
+    chain: Sequence[tuple[int, str]],
+    stored: Sequence[bytes],
+    stride: int,
+    codec: Codec,
+    whole: PageIndex,
+) -> StridePages:
+    """The strides of a leaf, by the row indexes of the columns of its chain."""
+    boundaries = stride_boundaries(block, stride)
+    positions: dict[tuple[int, int], Places] = {}
+    amounts: dict[tuple[int, int], Int64s] = {}
+    sizes = np.zeros(len(boundaries) - 1, np.int64)
+    items, entries = np.diff(boundaries), list[Any]()
+    for (column, kind), data in zip(chain, stored, strict=True):
+        entries = metadata.decode("RowIndex", codec.unpacked(data)).entries
+        if len(entries) != len(sizes):
+            raise MalformedOrc(f"{len(entries)} entries for {len(sizes)} strides")
+        statistics = [metadata.decode("ColumnStatistics", e.statistics) for e in entries]
+        counts = np.array([min(s.number_of_values, _MOST) for s in statistics], np.int64)
+        if ((counts > items) & (items >= 0)).any():
+            raise MalformedOrc("more values than there is room for")
+        layout = stripe.positioned(column, kind)
+        table = _table(entries, sum(_width(coding, codec) for _, coding in layout))
+        begin = 0
+        for stream_kind, coding in layout:
+            end = begin + _width(coding, codec)
+            places = _places(table[:, begin:end], codec)
+            length = stripe.streams.get((stream_kind, column), Stream(0, 0)).length
+            if (np.diff(places[:, 0]) < 0).any() or (places[:, 0] > length).any():
+                raise MalformedOrc("positions that no stream has")
+            positions[stream_kind, column] = places
+            amounts[stream_kind, column] = _amounts(
+                stream_kind, kind, coding, items, counts, statistics
+            )
+            sizes += np.append(places[1:, 0], length) - places[:, 0]
+            begin = end
+        # How many items a list has is not known here, only how many lists there are.
+        items = counts if kind == "STRUCT" else np.full(len(sizes), -1)
+    return StridePages(
+        boundaries=boundaries,
+        offsets=whole.offsets[0] + np.cumsum(sizes) - sizes,
+        sizes=sizes,
+        width=whole.width,
+        dictionary_size=whole.dictionary_size,
+        positions=positions,
+        amounts=amounts,
+        value_counts=counts,
+        statistics=[entry.statistics for entry in entries],
+    )
+
+
+def _amounts(
+    stream: int, kind: str, coding: Coding, items: Int64s, counts: Int64s, statistics: Sequence[Any]
+) -> Int64s:
+    """How many bytes or values of a stream belong to each stride."""
+    if stream == PRESENT:
+        return items
+    if coding != "bytes" or kind == "DECIMAL":
+        return counts
+    if kind in ("FLOAT", "DOUBLE"):
+        return counts * (4 if kind == "FLOAT" else 8)
+    sums = [s.binary if kind == "BINARY" else s.strings for s in statistics]
+    return np.array(
+        [
+            s.sum if s.HasField("sum") else 0 if n == 0 else -1
+            for s, n in zip(sums, counts, strict=True)
+        ],
+        np.int64,
+    )
+
+
+def _width(coding: Coding, codec: Codec) -> int:
+    return _SKIPS[coding] + (1 if codec.kind == metadata.NONE else 2)
+
+
+def _table(entries: Any, width: int) -> Places:
+    """The positions of all strides; the first stride may leave them out."""
+    rows = [list(entry.positions) for entry in entries]
+    rows[0] = rows[0] or [0] * width
+    if any(len(row) < width for row in rows):
+        raise MalformedOrc(f"fewer than {width} positions in an entry")
+    if any(value > _MOST for row in rows for value in row):
+        raise MalformedOrc("positions that are no places in a file")
+    return np.array([row[:width] for row in rows], np.int64).reshape(len(rows), width)
+
+
+def _places(table: Places, codec: Codec) -> Places:
+    """Chunk, bytes, values and bits: what does not apply is 0."""
+    if codec.kind == metadata.NONE:
+        table = np.insert(table, 1, 0, axis=1)
+    filled = np.zeros((len(table), 4), np.int64)
+    filled[:, : table.shape[1]] = table
+    return filled

@@ -1,0 +1,327 @@
+"""The reader of ORC files: answers the questions of `formats.FileReader`."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from fretsaw.arrays import joined, pick
+from fretsaw.errors import FileFormatError
+from fretsaw.formats import Misplaced, ReadOptions, Request, Steps
+from fretsaw.layout import Block, Bounds, PageIndex
+from fretsaw.orc import bloom, metadata
+from fretsaw.orc.bounds import bounds_of
+from fretsaw.orc.cut import OrcPart, cut
+from fretsaw.orc.fields import Fields
+from fretsaw.orc.footer import Footer, read_footer
+from fretsaw.orc.index import (
+    StridePages,
+    Stripe,
+    read_stripe,
+    stride_boundaries,
+    stride_pages,
+)
+from fretsaw.orc.metadata import BLOOM_FILTER_UTF8, KINDS, ROW_INDEX, MalformedOrc
+from fretsaw.orc.small import decode
+from fretsaw.schema import SchemaNode
+from fretsaw.scratch import Allocate
+from fretsaw.selection import RowSelection
+
+_WIDTHS = {"BOOLEAN": 1, "BYTE": 1, "SHORT": 2, "INT": 4, "FLOAT": 4, "DATE": 4, "LONG": 8}
+
+# pyarrow raises an OSError for streams that it cannot decode.
+_ARROW_ERRORS = (pa.ArrowException, OSError, MemoryError)
+
+
+def open_file(
+    name: str, size: int, tail: pa.Buffer, options: ReadOptions, like: object
+) -> Steps["OrcReader"]:
+    """Read the footer of an ORC file; if it is `like` another one, they share their fields."""
+    footer = yield from read_footer(name, size, tail)
+    if isinstance(like, OrcReader) and like.fields.fit(footer):
+        return OrcReader(name, footer, like.fields)
+    return OrcReader(name, footer, Fields(footer))
+
+
+class OrcReader:
+    """One ORC file; implements `fretsaw.formats.FileReader`."""
+
+    format = "orc"
+    index_name = "row index"
+
+    def __init__(self, name: str, footer: Footer, fields: Fields) -> None:
+        self.footer_size = footer.size
+        self.blocks = footer.blocks
+        self.fields = fields
+        self.field_names = fields.names
+        self._name = name
+        self._footer = footer
+        self._stripes: dict[int, Stripe] = {}
+        self._statistics: Any = None
+
+    @property
+    def metadata(self) -> Mapping[bytes, bytes]:
+        """The key-value pairs of the footer."""
+        return {item.name: item.value for item in self._footer.message.metadata}
+
+    def describe(self, positions: Sequence[int]) -> tuple[pa.Schema, tuple[SchemaNode, ...]]:
+        with self._translated("its schema"):
+            known = self.fields.describe(positions)
+        schema = pa.schema([field for field, _ in known], self.metadata or None)
+        return schema, tuple(node for _, node in known)
+
+    def locate(self, blocks: Sequence[Block]) -> Steps[None]:
+        missing = [block for block in blocks if block.ordinal not in self._stripes]
+        if not missing:
+            return
+        stripes = [self._footer.stripes[block.ordinal] for block in missing]
+        ends = [s.offset + s.index_length + s.data_length for s in stripes]
+        ranges = [(end, s.footer_length) for end, s in zip(ends, stripes, strict=True)]
+        buffers = yield Request(ranges, "footer")
+        for block, end, stored in zip(missing, ends, buffers, strict=True):
+            with self._translated(f"the footer of stripe {block.ordinal}"):
+                count = len(self._footer.types)
+                self._stripes[block.ordinal] = read_stripe(
+                    stored.to_pybytes(), self._footer.codec, block, end, count
+                )
+
+    def chunk(self, block: Block, leaf: SchemaNode) -> PageIndex:
+        stripe = self._stripes.get(block.ordinal)
+        if stripe is None:  # nobody reads it: about its size
+            return self._guessed(block)
+        columns = set(self.fields.chain(leaf).columns)
+        found = [
+            stream
+            for (kind, column), stream in stripe.streams.items()
+            if column in columns and kind < ROW_INDEX
+        ]
+        size = sum(stream.length for stream in found)
+        stated = size / max(1, block.num_rows)
+        return PageIndex(
+            boundaries=np.array([0, block.num_rows]),
+            offsets=np.array([min((s.offset for s in found), default=block.offset)]),
+            sizes=np.array([size]),
+            width=max(stated, _WIDTHS.get(leaf.physical_type or "", 16)),
+            dictionary_size=sum(
+                stripe.streams[kind, column].length
+                for column in columns
+                for kind in stripe.dictionary(column)
+                if (kind, column) in stripe.streams
+            ),
+        )
+
+    def _guessed(self, block: Block) -> PageIndex:
+        size = block.compressed_size // max(1, len(self._footer.types) - 1)
+        rows = np.array([0, block.num_rows])
+        return PageIndex(rows, np.array([block.offset]), np.array([size]), 1.0)
+
+    def page_index(
+        self, block: Block, leaf: SchemaNode, whole: PageIndex, until: int
+    ) -> Steps[PageIndex]:
+        places = self._row_index_places(block, leaf)
+        if places is None:
+            return _only(whole, "no row index")
+        buffers = yield Request(places, "index")
+        return self._strides(block, leaf, whole, buffers)
+
+    def block_bounds(self, blocks: Sequence[Block], leaf: SchemaNode) -> Steps[Bounds]:
+        if self._statistics is None:
+            place, length = self._footer.statistics_place
+            stored = b""
+            if length:
+                (buffer,) = yield Request([(place, length)], "footer")
+                stored = buffer.to_pybytes()
+            with self._translated("its stripe statistics"):
+                data = self._footer.codec.unpacked(stored)
+                self._statistics = metadata.decode("Metadata", data)
+        stripes = self._statistics.stripes
+        column = self.fields.chain(leaf).leaf[0]
+        found: list[bytes | None] = [None] * len(blocks)
+        if len(stripes) == len(self.blocks):
+            for place, block in enumerate(blocks):
+                columns = stripes[block.ordinal].columns
+                found[place] = columns[column] if column < len(columns) else None
+        return bounds_of(found, np.array([block.num_rows for block in blocks], np.int64), leaf)
+
+    def indexed_pages(
+        self, blocks: Sequence[Block], leaf: SchemaNode
+    ) -> Steps[tuple[list[PageIndex | None], Bounds]]:
+        yield from self.locate(blocks)
+        places = [self._row_index_places(block, leaf) for block in blocks]
+        wanted = [place for of_block in places for place in of_block or ()]
+        buffers = iter((yield Request(wanted, "index")) if wanted else ())
+        pages: list[PageIndex | None] = []
+        statistics: list[bytes | None] = []
+        counts = [np.empty(0, np.int64)]
+        for block, of_block in zip(blocks, places, strict=True):
+            index: PageIndex | None = None
+            if of_block is not None:
+                stored = [next(buffers) for _ in of_block]
+                index = self._strides(block, leaf, self.chunk(block, leaf), stored)
+            if isinstance(index, StridePages):
+                statistics += index.statistics
+                counts.append(index.row_counts)
+                pages.append(index)
+            else:
+                pages.append(None)
+        return pages, bounds_of(statistics, np.concatenate(counts), leaf)
+
+    def bloom_rows(
+        self, block: Block, leaf: SchemaNode, keys: Sequence[Any]
+    ) -> Steps[RowSelection | None]:
+        wanted = bloom.hashes(keys, leaf)
+        if wanted is None or not self._footer.stride or not bloom.is_trusted(self._footer):
+            return None
+        yield from self.locate([block])
+        stream = self._stripes[block.ordinal].streams.get(
+            (BLOOM_FILTER_UTF8, self.fields.chain(leaf).leaf[0])
+        )
+        if stream is None:
+            return None
+        (stored,) = yield Request([stream], "Bloom filter")
+        boundaries = stride_boundaries(block, self._footer.stride)
+        with self._translated(f"the Bloom filter of {_at(leaf, block.ordinal)}"):
+            data = self._footer.codec.unpacked(stored.to_pybytes())
+            keep = bloom.may_hold(data, wanted, len(boundaries) - 1)
+        return None if keep is None else RowSelection.from_pages(keep, boundaries)
+
+    def dictionary(self, block: Block, leaf: SchemaNode) -> Steps[pa.ChunkedArray | None]:
+        yield from ()
+        return None
+
+    def narrowed(
+        self,
+        block: Block,
+        leaf: SchemaNode,
+        pages: PageIndex,
+        rows: RowSelection,
+        keys: Sequence[Any],
+    ) -> Steps[RowSelection]:
+        yield from ()
+        return rows
+
+    def cut(
+        self,
+        block: Block,
+        leaf: SchemaNode,
+        pages: PageIndex,
+        rows: RowSelection,
+        encoded: bool = False,
+    ) -> Steps[OrcPart]:
+        stripe, footer = self._stripes[block.ordinal], self._footer
+        with self._translated(_at(leaf, block.ordinal)):
+            return (
+                yield from cut(
+                    leaf,
+                    self._chain(leaf),
+                    block.ordinal,
+                    stripe,
+                    pages,
+                    rows,
+                    footer.codec,
+                    footer.stride,
+                )
+            )
+
+    def decode(
+        self, leaves: Sequence[Sequence[OrcPart]], allocate: Allocate
+    ) -> list[pa.ChunkedArray]:
+        try:
+            columns = decode(leaves, self._footer, allocate)
+            for parts, column in zip(leaves, columns, strict=True):
+                _require_values(parts, column)
+            return [_picked(*pair) for pair in zip(leaves, columns, strict=True)]
+        except (*_ARROW_ERRORS, Misplaced):
+            if sum(map(len, leaves)) > 1:  # to find out which one it is
+                each = [[self.decode([[part]], allocate)[0] for part in parts] for parts in leaves]
+                return [joined(arrays) for arrays in each]
+            ((part,),) = leaves
+            if part.value_count is not None:
+                raise Misplaced("a row index that does not fit its streams") from None
+            with self._translated(_at(part.leaf, part.block)):
+                raise
+
+    def _chain(self, leaf: SchemaNode) -> list[tuple[int, str]]:
+        """The columns of a leaf's chain, and their kinds."""
+        columns = self.fields.chain(leaf).columns
+        return [(column, KINDS[self._footer.types[column].kind]) for column in columns]
+
+    def _row_index_places(self, block: Block, leaf: SchemaNode) -> list[tuple[int, int]] | None:
+        """Where the row indexes of a leaf's chain are, if all are there."""
+        streams = self._stripes[block.ordinal].streams
+        found = [streams.get((ROW_INDEX, column)) for column, _ in self._chain(leaf)]
+        if not self._footer.stride or None in found:
+            return None
+        return [stream for stream in found if stream is not None]
+
+    def _strides(
+        self, block: Block, leaf: SchemaNode, whole: PageIndex, stored: Sequence[pa.Buffer]
+    ) -> PageIndex:
+        try:
+            return stride_pages(
+                block,
+                self._stripes[block.ordinal],
+                self._chain(leaf),
+                [data.to_pybytes() for data in stored],
+                self._footer.stride,
+                self._footer.codec,
+                whole,
+            )
+        except MalformedOrc as error:
+            return _only(whole, f"an unusable row index ({error})")
+
+    @contextmanager
+    def _translated(self, what: str) -> Iterator[None]:
+        """Turn what pyarrow and the checks of this package raise into the error of the contract."""
+        try:
+            yield
+        except MalformedOrc as error:
+            raise FileFormatError(
+                f"{self._name}: {what} is corrupt: {error}; write or copy the file again"
+            ) from None
+        except _ARROW_ERRORS as error:
+            raise FileFormatError(
+                f"{self._name}: {what} cannot be read: {' '.join(str(error).split()).rstrip('.')}; "
+                f"the file is corrupt or uses what pyarrow {pa.__version__} does not support"
+            ) from error
+
+
+def _require_values(parts: Sequence[OrcPart], column: pa.ChunkedArray) -> None:
+    """As many values must be decoded as the row index says, or it led to others."""
+    if parts[0].leaf.physical_type == "UNION":  # Arrow cannot say how many there are
+        return
+    counts = [part.value_count for part in parts]
+    known = [count for count in counts if count is not None]
+    if len(known) == len(counts) and sum(known) != _present(column):
+        raise Misplaced("a row index that does not fit its streams")
+
+
+def _present(column: pa.ChunkedArray) -> int:
+    """How many values of a leaf are not null."""
+    total = 0
+    for chunk in column.chunks:
+        array = chunk
+        while pa.types.is_struct(array.type) or pa.types.is_list(array.type):
+            array = array.flatten()[0] if pa.types.is_struct(array.type) else array.flatten()
+        total += len(array) - array.null_count
+    return total
+
+
+def _picked(parts: Sequence[OrcPart], column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """The wanted rows of a leaf, of all that was decoded."""
+    before = np.cumsum([0, *(part.rows for part in parts)])
+    starts = np.concatenate([p.starts + n for p, n in zip(parts, before, strict=False)])
+    ends = np.concatenate([p.ends + n for p, n in zip(parts, before, strict=False)])
+    return pick(column, starts, ends)
+
+
+def _only(whole: PageIndex, reason: str) -> PageIndex:
+    return PageIndex(
+        whole.boundaries, whole.offsets, whole.sizes, whole.width, reason, whole.dictionary_size
+    )
+
+
+def _at(leaf: SchemaNode, block: int) -> str:
+    return f"column {'.'.join(leaf.path)!r} in stripe {block}"
