@@ -66,7 +66,7 @@ def may_hold(stored: bytes, wanted: Sequence[int], strides: int) -> npt.NDArray[
 def _has(bloom_filter: Any, value: int) -> bool:
     bits = bloom_filter.bits
     count, functions = 8 * len(bits), bloom_filter.hash_functions
-    if not count or not 0 < functions < 1000:
+    if not count or count % 64 or not 0 < functions < 1000:
         return True
     first, second = _signed(value), _signed(value >> 32)
     for number in range(1, functions + 1):

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from fretsaw.layout import Bounds, Int64s
 from fretsaw.orc import metadata
@@ -39,6 +40,8 @@ def bounds_of(stored: Sequence[bytes | None], row_counts: Int64s, leaf: SchemaNo
     values = np.array([-1 if s is None else _number_of_values(s) for s in found], np.int64)
     nulls = row_counts - values
     believed = (values >= 0) & (nulls >= 0) & np.array([not leaf.is_repeated])
+    # Some writers count values in null structs too: only of a field itself is the rest null.
+    counted = believed & np.array([len(leaf.path) == 1])
     keys = [bounds or _Known(*_nothing(leaf)) for bounds in known]
     return Bounds(
         lower=_keys([bounds.lower for bounds in keys], leaf),
@@ -47,9 +50,28 @@ def bounds_of(stored: Sequence[bytes | None], row_counts: Int64s, leaf: SchemaNo
         exact=np.array([bounds.exact for bounds in keys], np.bool_),
         all_null=believed & (values == 0) & (row_counts > 0),
         nan_free=np.array([bounds.nan_free for bounds in keys], np.bool_),
-        null_counts=np.where(believed, nulls, -1),
+        null_counts=np.where(counted, nulls, -1),
         row_counts=row_counts,
     )
+
+
+def hold(stored: Sequence[bytes], values: pa.ChunkedArray, leaf: SchemaNode) -> bool:
+    """Whether strides with these statistics can have these values, which are all of a leaf's."""
+    found = [_decoded(statistics) for statistics in stored]
+    counts = [0 if statistics is None else _number_of_values(statistics) for statistics in found]
+    if sum(counts) != len(values) - values.null_count:
+        return False
+    if leaf.physical_type not in (*_INTEGERS, "DATE", "STRING", "VARCHAR"):
+        return True
+    known = [_known(s, leaf) for s, count in zip(found, counts, strict=True) if count]
+    bounds = [one for one in known if one is not None]
+    if not bounds or len(bounds) < len(known):
+        return True
+    lower, upper = min(one.lower for one in bounds), max(one.upper for one in bounds)
+    if pa.types.is_date32(values.type):
+        values = values.cast(pa.int32())
+    extremes = pc.min_max(values.cast(pa.binary()) if _is_bytes(leaf) else values)
+    return bool(lower <= extremes["min"].as_py() and extremes["max"].as_py() <= upper)
 
 
 def _decoded(stored: bytes | None) -> Any:

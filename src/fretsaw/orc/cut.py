@@ -7,9 +7,10 @@ rest written as it is; the other chunks stay untouched. Consecutive strides beco
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 
 import numpy as np
+import pyarrow as pa
 
 from fretsaw.formats import Request, Steps
 from fretsaw.layout import Int64s, PageIndex
@@ -29,6 +30,9 @@ from fretsaw.selection import RowSelection
 
 T = TypeVar("T")
 
+Pieces: TypeAlias = Sequence[bytes | memoryview]
+"""Bytes of a stream, one piece behind the other, as far as can be those that were read."""
+
 _LONGEST_RUN = 8 << 10  # bytes of the longest run, which may go on in the next chunk
 _MANY = 0.3
 """From this share of the strides on, taking a stripe whole is cheaper than many cuts."""
@@ -40,7 +44,7 @@ class Segment:
     """Rows that become a stripe of a small file: the streams of one leaf's chain."""
 
     rows: int
-    streams: list[tuple[int, int, bytes]]
+    streams: list[tuple[int, int, Pieces]]
     """Kind, column and bytes of each."""
 
 
@@ -58,8 +62,8 @@ class OrcPart:
     ends: Int64s
     strides: int
     fallback: str | None
-    value_count: int | None
-    """Values that its strides have, as far as they were cut out of a stripe."""
+    claims: Sequence[bytes] | None
+    """The statistics of its strides, if they were cut out of a stripe."""
 
     @property
     def rows(self) -> int:
@@ -127,7 +131,7 @@ def cut(
                 ends,
                 len(keep),
                 None,
-                _values(pages, keep),
+                [pages.statistics[stride] for stride in keep.tolist()],
             )
     else:
         reason = pages.reason
@@ -136,10 +140,6 @@ def cut(
     return OrcPart(
         leaf, columns, block, stripe, [whole], rows.starts, rows.ends, strides, reason, None
     )
-
-
-def _values(pages: StridePages, keep: Int64s) -> int:
-    return int(pages.value_counts[keep].sum())
 
 
 def _pays(keep: Int64s, count: int) -> bool:
@@ -166,8 +166,7 @@ def _whole(columns: Sequence[int], stripe: Stripe, rows: int) -> Steps[Segment]:
         if column in columns and kind < metadata.ROW_INDEX
     ]
     buffers = yield Request([stripe.streams[key] for key in wanted], "data")
-    streams = [(*key, b.to_pybytes()) for key, b in zip(wanted, buffers, strict=True)]
-    return Segment(rows, streams)
+    return Segment(rows, [(*key, [_bytes_of(b)]) for key, b in zip(wanted, buffers, strict=True)])
 
 
 def _segments(
@@ -193,8 +192,8 @@ def _segments(
     ranges = [(c.offset, c.length) for run in cuts for c in run]
     ranges += [stripe.streams[key] for key in shared]
     buffers = iter((yield Request(ranges, "data")))
-    stored = [[next(buffers).to_pybytes() for _ in run] for run in cuts]
-    dictionaries = [(*key, next(buffers).to_pybytes()) for key in shared]
+    stored = [[_bytes_of(next(buffers)) for _ in run] for run in cuts]
+    dictionaries = [(*key, [_bytes_of(next(buffers))]) for key in shared]
     return [
         Segment(
             int(pages.boundaries[last] - pages.boundaries[first]),
@@ -208,6 +207,10 @@ def _segments(
         )
         for first, last, run, data_of_run in zip(firsts, lasts, cuts, stored, strict=True)
     ]
+
+
+def _bytes_of(buffer: pa.Buffer) -> memoryview:
+    return memoryview(buffer).cast("B")
 
 
 def _cuts(
@@ -260,13 +263,13 @@ def _end(places: Places, last: int, length: int, coding: Coding, codec: Codec) -
 class _Head:
     """The beginning of a stream, decompressed as far as somebody looked."""
 
-    def __init__(self, data: bytes, codec: Codec) -> None:
+    def __init__(self, data: memoryview, codec: Codec) -> None:
         self._stored = data
         self._codec = codec
         self._chunks = metadata.whole_chunks(data) if codec.kind != NONE else iter(())
         self.begins = {0: 0}
         """Where chunks begin: from their place in the stream to that in the data."""
-        self.data = data if codec.kind == NONE else b""
+        self.data = bytes(data) if codec.kind == NONE else b""
         self.end = len(data) if codec.kind == NONE else 0
         """Up to where the stream is decompressed."""
         self.grow()
@@ -301,7 +304,7 @@ class _Head:
                 if not self.grow():
                     raise CannotCut("a run that does not end") from None
 
-    def rest(self) -> bytes:
+    def rest(self) -> memoryview:
         """The chunks that nobody looked at, as they are stored."""
         end = self.end
         for chunk in self._chunks:
@@ -309,12 +312,12 @@ class _Head:
         return self._stored[self.end : end]
 
 
-def _begun(c: _Cut, data: bytes, codec: Codec, version: int) -> bytes:
+def _begun(c: _Cut, data: memoryview, codec: Codec, version: int) -> Pieces:
     """A stream that begins with the first value of the strides."""
     if not data:
         if c.amount > 0:
             raise CannotCut("an empty stream")
-        return b""
+        return []
     head = _Head(data, codec)
     _require_amount(c, head, version)
     skip = head.place(0, int(c.begin[1]))
@@ -322,12 +325,12 @@ def _begun(c: _Cut, data: bytes, codec: Codec, version: int) -> bytes:
     if bits:
         while head.grow():
             pass
-        return codec.as_stored(shifted_bits(head.data, skip, values, bits))
+        return [codec.as_stored(shifted_bits(head.data, skip, values, bits))]
     rest = head.data[skip:]
     if values and c.coding != "bytes":
         again, end = head.grown(lambda data: _skipped(c.coding, data, skip, values, version))
         rest = again + head.data[end:]
-    return codec.as_stored(rest) + head.rest()
+    return [codec.as_stored(rest), head.rest()]
 
 
 def _require_amount(c: _Cut, head: _Head, version: int) -> None:

@@ -123,8 +123,6 @@ class StridePages(PageIndex):
     """By kind and column: for each stride the chunk, and the bytes, values and bits to skip."""
     amounts: dict[tuple[int, int], Int64s]
     """By kind and column: how much each stride has, in bytes or values; -1 if that is not known."""
-    value_counts: Int64s
-    """Values of the leaf in each stride that are not null."""
     statistics: Sequence[bytes]
     """Of each stride, for the leaf itself."""
 
@@ -182,7 +180,6 @@ def stride_pages(
         dictionary_size=whole.dictionary_size,
         positions=positions,
         amounts=amounts,
-        value_counts=counts,
         statistics=[entry.statistics for entry in entries],
     )
 

@@ -140,9 +140,9 @@ class Codec:
                 raise MalformedOrc(f"it has more than {_LARGEST_MESSAGE} bytes")
         return b"".join(found)
 
-    def decompressed(self, stored: bytes, chunk: "Chunk") -> bytes:
+    def decompressed(self, stored: bytes | memoryview, chunk: "Chunk") -> bytes:
         """One chunk of a stream."""
-        data = stored[chunk.begin + _HEADER : chunk.end]
+        data = bytes(stored[chunk.begin + _HEADER : chunk.end])
         if chunk.is_original:
             return data
         try:
@@ -181,8 +181,9 @@ class Chunk(NamedTuple):
     is_original: bool
 
 
-def chunks(stored: bytes, begin: int = 0) -> Iterator[Chunk]:
-    """The chunks of a stream, from one on that begins there."""
+def chunks(stored: bytes | memoryview) -> Iterator[Chunk]:
+    """The chunks of a stream."""
+    begin = 0
     while begin < len(stored):
         header = int.from_bytes(stored[begin : begin + _HEADER], "little")
         end = begin + _HEADER + (header >> 1)
@@ -192,7 +193,7 @@ def chunks(stored: bytes, begin: int = 0) -> Iterator[Chunk]:
         begin = end
 
 
-def whole_chunks(stored: bytes) -> Iterator[Chunk]:
+def whole_chunks(stored: memoryview) -> Iterator[Chunk]:
     """The chunks that are there from beginning to end."""
     try:
         yield from chunks(stored)

@@ -12,7 +12,7 @@ from fretsaw.errors import FileFormatError
 from fretsaw.formats import Misplaced, ReadOptions, Request, Steps
 from fretsaw.layout import Block, Bounds, PageIndex
 from fretsaw.orc import bloom, metadata
-from fretsaw.orc.bounds import bounds_of
+from fretsaw.orc.bounds import bounds_of, hold
 from fretsaw.orc.cut import OrcPart, cut
 from fretsaw.orc.fields import Fields
 from fretsaw.orc.footer import Footer, read_footer
@@ -156,16 +156,14 @@ class OrcReader:
         statistics: list[bytes | None] = []
         counts = [np.empty(0, np.int64)]
         for block, of_block in zip(blocks, places, strict=True):
-            index: PageIndex | None = None
-            if of_block is not None:
-                stored = [next(buffers) for _ in of_block]
-                index = self._strides(block, leaf, self.chunk(block, leaf), stored)
-            if isinstance(index, StridePages):
-                statistics += index.statistics
-                counts.append(index.row_counts)
-                pages.append(index)
-            else:
+            if of_block is None:
                 pages.append(None)
+                continue
+            stored = [next(buffers) for _ in of_block]
+            index = self._strides(block, leaf, self.chunk(block, leaf), stored)
+            statistics += index.statistics if isinstance(index, StridePages) else [None]
+            counts.append(index.row_counts)
+            pages.append(index)
         return pages, bounds_of(statistics, np.concatenate(counts), leaf)
 
     def bloom_rows(
@@ -231,14 +229,14 @@ class OrcReader:
         try:
             columns = decode(leaves, self._footer, allocate)
             for parts, column in zip(leaves, columns, strict=True):
-                _require_values(parts, column)
+                _require_claims(parts, column)
             return [_picked(*pair) for pair in zip(leaves, columns, strict=True)]
         except (*_ARROW_ERRORS, Misplaced):
             if sum(map(len, leaves)) > 1:  # to find out which one it is
                 each = [[self.decode([[part]], allocate)[0] for part in parts] for parts in leaves]
                 return [joined(arrays) for arrays in each]
             ((part,),) = leaves
-            if part.value_count is not None:
+            if part.claims is not None:
                 raise Misplaced("a row index that does not fit its streams") from None
             with self._translated(_at(part.leaf, part.block)):
                 raise
@@ -288,25 +286,27 @@ class OrcReader:
             ) from error
 
 
-def _require_values(parts: Sequence[OrcPart], column: pa.ChunkedArray) -> None:
-    """As many values must be decoded as the row index says, or it led to others."""
-    if parts[0].leaf.physical_type == "UNION":  # Arrow cannot say how many there are
-        return
-    counts = [part.value_count for part in parts]
-    known = [count for count in counts if count is not None]
-    if len(known) == len(counts) and sum(known) != _present(column):
-        raise Misplaced("a row index that does not fit its streams")
+def _require_claims(parts: Sequence[OrcPart], column: pa.ChunkedArray) -> None:
+    """What is decoded must be what the row index says, or it led to other values."""
+    before = 0
+    for part in parts:
+        rows, before = column.slice(before, part.rows), before + part.rows
+        # Arrow does not tell how many values a union has.
+        if part.claims is None or part.leaf.physical_type == "UNION":
+            continue
+        if not hold(part.claims, _innermost(rows), part.leaf):
+            raise Misplaced("a row index that does not fit its streams")
 
 
-def _present(column: pa.ChunkedArray) -> int:
-    """How many values of a leaf are not null."""
-    total = 0
+def _innermost(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """The leaf at the end of a chain, without what lies in null structs and lists."""
+    chunks = []
     for chunk in column.chunks:
         array = chunk
         while pa.types.is_struct(array.type) or pa.types.is_list(array.type):
             array = array.flatten()[0] if pa.types.is_struct(array.type) else array.flatten()
-        total += len(array) - array.null_count
-    return total
+        chunks.append(array)
+    return pa.chunked_array(chunks)
 
 
 def _picked(parts: Sequence[OrcPart], column: pa.ChunkedArray) -> pa.ChunkedArray:

@@ -70,7 +70,7 @@ def _small_file(
 ) -> pa.Buffer:
     """A file with the fields "0", "1", ..., and a stripe for each segment."""
     types, numbers = _types([parts[0] for parts in leaves], footer)
-    pieces: list[bytes] = [metadata.MAGIC]
+    pieces: list[bytes | memoryview] = [metadata.MAGIC]
     position = len(metadata.MAGIC)
     message = messages["Footer"](
         header_length=position,
@@ -90,9 +90,10 @@ def _small_file(
             for column in part.columns:
                 stripe_footer.columns.append(part.stripe.encodings[column])
             for kind, column, data in segment.streams:
-                stripe_footer.streams.add(kind=kind, column=renumbered[column], length=len(data))
-                pieces.append(data)
-                size += len(data)
+                length = sum(map(len, data))
+                stripe_footer.streams.add(kind=kind, column=renumbered[column], length=length)
+                pieces += data
+                size += length
         end = footer.codec.as_stored(stripe_footer.SerializeToString())
         pieces.append(end)
         message.stripes.add(
