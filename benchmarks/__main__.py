@@ -20,7 +20,7 @@ from benchmarks.growth import DIMENSIONS, Growth, measure_growth
 from benchmarks.measure import OURS, Result, measure, measure_import
 from benchmarks.memory import measure_memory
 from benchmarks.ours import Plain
-from benchmarks.workloads import WORKLOADS, contestants
+from benchmarks.workloads import WORKLOADS, contestants, orc_contestants
 
 IMPORT, MEMORY, CURVE, GROWTH = "import", "memory", "curve", "growth"
 FULL_BUDGET, QUICK_BUDGET = 2.0, 1.0  # seconds of timed runs for each contestant
@@ -45,8 +45,11 @@ def main() -> int:
     for workload in WORKLOADS:
         if workload.name in names:
             _say(f"{workload.name} ...")
-            results.append(measure(workload, readers, scale, budget))
-    taking_part = [reader.name for reader in readers]
+            own = workload.contestants and workload.contestants()
+            able = [r for r in own if _wanted(r.name, arguments.only)] if own else readers
+            results.append(measure(workload, able, scale, budget))
+    named = [*readers, *(r for r in orc_contestants() if _wanted(r.name, arguments.only))]
+    taking_part = list(dict.fromkeys(reader.name for reader in named))
     if IMPORT in names:
         _say(f"{IMPORT} ...")
         results.append(measure_import(taking_part, budget))

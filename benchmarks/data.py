@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.orc as orc
 import pyarrow.parquet as pq
 
 SEED = 20240229
@@ -154,6 +155,18 @@ def trips_with_bloom(scale: Scale) -> Sample:
         "snappy",
         bloom_filter_options={"token": {"ndv": scale.trips_group, "fpp": 0.01}},
     )
+
+
+def trips_as_orc(scale: Scale, codec: str) -> Sample:
+    """The same as `trips` in an ORC file, with row indexes."""
+
+    def write(path: Path) -> None:
+        with orc.ORCWriter(str(path), compression=codec) as writer:
+            for block in _trips_blocks(scale.trips_rows, scale.trips_group):
+                writer.write(block)
+
+    name = f"trips-{scale.trips_rows}-{scale.trips_group}-{codec}-v{VERSION}.orc"
+    return Sample(_made_once(name, write), scale.trips_rows)
 
 
 def wide(scale: Scale) -> Sample:

@@ -22,6 +22,7 @@ import pyarrow.parquet as pq
 from benchmarks import data, peers
 from benchmarks.contestant import Contestant, RowNumbers, Where
 from benchmarks.data import Sample, Scale
+from benchmarks.orc_peers import PyarrowOrc, Pyorc
 from benchmarks.ours import Fretsaw
 
 SUMMED = ("distance", "fare", "tip")
@@ -59,6 +60,8 @@ class Workload:
     """Whether its rows are the first or the last that match."""
     files: Callable[[Sample], Sequence[Path]] = lambda sample: sample.files
     """The files it needs."""
+    contestants: Callable[[], list[Contestant]] | None = None
+    """Who takes part, if not those of Parquet files."""
 
 
 def contestants() -> list[Contestant]:
@@ -71,6 +74,15 @@ def contestants() -> list[Contestant]:
         peers.DuckDB(),
         peers.DataFusion(),
     ]
+
+
+def orc_contestants() -> list[Contestant]:
+    """fretsaw, and then the peers that read ORC files."""
+    return [Fretsaw(), PyarrowOrc(), Pyorc()]
+
+
+def _orc_trips(codec: str) -> Callable[[Scale], Sample]:
+    return partial(data.trips_as_orc, codec=codec)
 
 
 def _trips(codec: str) -> Callable[[Scale], Sample]:
@@ -189,6 +201,46 @@ def _scan(codec: str, goal: float) -> Workload:
         columns=SUMMED,
         tolerance=1e-9,
     )
+
+
+def _orc(codec: str) -> list[Workload]:
+    """The work on ORC files of one codec."""
+    sample, who = _orc_trips(codec), orc_contestants
+    return [
+        Workload(
+            f"orc-range-{codec}",
+            f"range on ORC, {codec}",
+            0.1,
+            sample,
+            lambda reader, sample: reader.filter(str(sample.path), _five_minutes(sample)),
+            contestants=who,
+        ),
+        Workload(
+            f"orc-offset-{codec}",
+            f"offset on ORC, {codec}",
+            0.1,
+            sample,
+            lambda reader, sample: reader.window(str(sample.path), _three_quarters(sample), 10),
+            contestants=who,
+        ),
+        Workload(
+            f"orc-take-{codec}",
+            f"take on ORC, {codec}",
+            0.1,
+            sample,
+            lambda reader, sample: reader.take(str(sample.path), _random_rows(sample)),
+            contestants=who,
+        ),
+        Workload(
+            f"orc-scan-{codec}",
+            f"scan on ORC, {codec}",
+            1.0,
+            sample,
+            lambda reader, sample: reader.sums(str(sample.path), SUMMED),
+            tolerance=1e-9,
+            contestants=who,
+        ),
+    ]
 
 
 WORKLOADS = (
@@ -362,4 +414,6 @@ WORKLOADS = (
         columns=(),
         files=_ten_days,
     ),
+    *_orc("zlib"),
+    *_orc("zstd"),
 )

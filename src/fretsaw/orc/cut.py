@@ -15,15 +15,16 @@ import pyarrow as pa
 from fretsaw.formats import Request, Steps
 from fretsaw.layout import Int64s, PageIndex
 from fretsaw.orc import metadata
-from fretsaw.orc.index import Coding, Places, StridePages, Stripe
+from fretsaw.orc.index import Coding, Places, StridePages, Stripe, amounts
 from fretsaw.orc.metadata import NONE, Codec, MalformedOrc
 from fretsaw.orc.runs import (
+    BYTE_RUNS,
     NotEnough,
-    bytes_after,
-    integers_after,
+    Runs,
+    after,
+    integer_runs,
     shifted_bits,
-    skip_bytes,
-    skip_integers,
+    without,
 )
 from fretsaw.schema import SchemaNode
 from fretsaw.selection import RowSelection
@@ -131,7 +132,7 @@ def cut(
                 ends,
                 len(keep),
                 None,
-                [pages.statistics[stride] for stride in keep.tolist()],
+                [pages.entries[-1][stride].statistics for stride in keep.tolist()],
             )
     else:
         reason = pages.reason
@@ -222,6 +223,7 @@ def _cuts(
     codec: Codec,
 ) -> Iterator[_Cut]:
     """What is read of each stream for the strides from `first` up to `last`."""
+    in_first = amounts(pages, stripe, chain, first)
     for column, column_kind in chain:
         for kind, coding in stripe.positioned(column, column_kind):
             stream = stripe.streams.get((kind, column))
@@ -237,7 +239,7 @@ def _cuts(
                 column_kind == "DECIMAL",
                 begin,
                 places[first + 1] if first + 1 < len(places) else None,
-                int(pages.amounts[kind, column][first]),
+                in_first[kind, column],
                 stream.offset + int(begin[0]),
                 max(end - int(begin[0]), 0),
             )
@@ -328,7 +330,8 @@ def _begun(c: _Cut, data: memoryview, codec: Codec, version: int) -> Pieces:
         return [codec.as_stored(shifted_bits(head.data, skip, values, bits))]
     rest = head.data[skip:]
     if values and c.coding != "bytes":
-        again, end = head.grown(lambda data: _skipped(c.coding, data, skip, values, version))
+        runs = _runs(c.coding, version)
+        again, end = head.grown(lambda data: without(data, skip, values, runs))
         rest = again + head.data[end:]
     return [codec.as_stored(rest), head.rest()]
 
@@ -359,21 +362,15 @@ def _require_amount(c: _Cut, head: _Head, version: int) -> None:
         amount, more = divmod(8 * int(c.begin[2]) + int(c.begin[3]) + c.amount, 8)
         if c.following is None and more:
             amount, more = amount + 1, 0
-    reached = head.grown(lambda data: _after(c.coding, data, skip, amount, version))
-    expected = head.grown(lambda data: _after(c.coding, data, target, values, version))
+    runs = _runs(c.coding, version)
+    reached = head.grown(lambda data: after(data, skip, amount, runs))
+    expected = head.grown(lambda data: after(data, target, values, runs))
     if (reached, more) != (expected, bits):
         raise CannotCut("a stride of another length")
 
 
-def _after(coding: Coding, data: bytes, begin: int, count: int, version: int) -> tuple[int, int]:
+def _runs(coding: Coding, version: int) -> Runs:
+    """How the values of a stream are written."""
     if coding in ("bits", "byte runs"):
-        return bytes_after(data, begin, count)
-    return integers_after(data, begin, count, version, coding == "signed")
-
-
-def _skipped(
-    coding: Coding, data: bytes, begin: int, count: int, version: int
-) -> tuple[bytes, int]:
-    if coding in ("bits", "byte runs"):
-        return skip_bytes(data, begin, count)
-    return skip_integers(data, begin, count, version, coding == "signed")
+        return BYTE_RUNS
+    return integer_runs(version, coding == "signed")

@@ -121,10 +121,13 @@ class StridePages(PageIndex):
 
     positions: dict[tuple[int, int], Places]
     """By kind and column: for each stride the chunk, and the bytes, values and bits to skip."""
-    amounts: dict[tuple[int, int], Int64s]
-    """By kind and column: how much each stride has, in bytes or values; -1 if that is not known."""
-    statistics: Sequence[bytes]
-    """Of each stride, for the leaf itself."""
+    entries: Sequence[Any]
+    """For each column of the chain, the entries of its row index."""
+
+    @property
+    def statistics(self) -> list[bytes]:
+        """Of each stride, for the leaf itself."""
+        return [entry.statistics for entry in self.entries[-1]]
 
 
 def stride_boundaries(block: Block, stride: int) -> Int64s:
@@ -144,34 +147,24 @@ def stride_pages(
     """The strides of a leaf, by the row indexes of the columns of its chain."""
     boundaries = stride_boundaries(block, stride)
     positions: dict[tuple[int, int], Places] = {}
-    amounts: dict[tuple[int, int], Int64s] = {}
     sizes = np.zeros(len(boundaries) - 1, np.int64)
-    items, entries = np.diff(boundaries), list[Any]()
-    for (column, kind), data in zip(chain, stored, strict=True):
-        entries = metadata.decode("RowIndex", codec.unpacked(data)).entries
-        if len(entries) != len(sizes):
-            raise MalformedOrc(f"{len(entries)} entries for {len(sizes)} strides")
-        statistics = [metadata.decode("ColumnStatistics", e.statistics) for e in entries]
-        counts = np.array([min(s.number_of_values, _MOST) for s in statistics], np.int64)
-        if ((counts > items) & (items >= 0)).any():
-            raise MalformedOrc("more values than there is room for")
+    entries = [metadata.decode("RowIndex", codec.unpacked(data)).entries for data in stored]
+    for (column, kind), of_column in zip(chain, entries, strict=True):
+        if len(of_column) != len(sizes):
+            raise MalformedOrc(f"{len(of_column)} entries for {len(sizes)} strides")
         layout = stripe.positioned(column, kind)
-        table = _table(entries, sum(_width(coding, codec) for _, coding in layout))
+        table = _table(of_column, sum(_width(coding, codec) for _, coding in layout))
         begin = 0
         for stream_kind, coding in layout:
             end = begin + _width(coding, codec)
             places = _places(table[:, begin:end], codec)
             length = stripe.streams.get((stream_kind, column), Stream(0, 0)).length
-            if (np.diff(places[:, 0]) < 0).any() or (places[:, 0] > length).any():
+            following = np.append(places[1:, 0], length)
+            if (following < places[:, 0]).any():
                 raise MalformedOrc("positions that no stream has")
             positions[stream_kind, column] = places
-            amounts[stream_kind, column] = _amounts(
-                stream_kind, kind, coding, items, counts, statistics
-            )
-            sizes += np.append(places[1:, 0], length) - places[:, 0]
+            sizes += following - places[:, 0]
             begin = end
-        # How many items a list has is not known here, only how many lists there are.
-        items = counts if kind == "STRUCT" else np.full(len(sizes), -1)
     return StridePages(
         boundaries=boundaries,
         offsets=whole.offsets[0] + np.cumsum(sizes) - sizes,
@@ -179,29 +172,38 @@ def stride_pages(
         width=whole.width,
         dictionary_size=whole.dictionary_size,
         positions=positions,
-        amounts=amounts,
-        statistics=[entry.statistics for entry in entries],
+        entries=entries,
     )
 
 
-def _amounts(
-    stream: int, kind: str, coding: Coding, items: Int64s, counts: Int64s, statistics: Sequence[Any]
-) -> Int64s:
-    """How many bytes or values of a stream belong to each stride."""
-    if stream == PRESENT:
-        return items
+def amounts(
+    pages: StridePages, stripe: Stripe, chain: Sequence[tuple[int, str]], stride: int
+) -> dict[tuple[int, int], int]:
+    """How much of each stream belongs to a stride, in bytes or values; -1 if that is not known."""
+    found: dict[tuple[int, int], int] = {}
+    items = int(pages.boundaries[stride + 1] - pages.boundaries[stride])
+    for (column, kind), entries in zip(chain, pages.entries, strict=True):
+        statistics = metadata.decode("ColumnStatistics", entries[stride].statistics)
+        count = int(statistics.number_of_values)
+        if 0 <= items < count:
+            raise MalformedOrc("more values than there is room for")
+        for stream, coding in stripe.positioned(column, kind):
+            is_present = stream == PRESENT
+            found[stream, column] = (
+                items if is_present else _amount(kind, coding, count, statistics)
+            )
+        # How many items a list has is not known here, only how many lists there are.
+        items = count if kind == "STRUCT" else -1
+    return found
+
+
+def _amount(kind: str, coding: Coding, count: int, statistics: Any) -> int:
     if coding != "bytes" or kind == "DECIMAL":
-        return counts
+        return count
     if kind in ("FLOAT", "DOUBLE"):
-        return counts * (4 if kind == "FLOAT" else 8)
-    sums = [s.binary if kind == "BINARY" else s.strings for s in statistics]
-    return np.array(
-        [
-            s.sum if s.HasField("sum") else 0 if n == 0 else -1
-            for s, n in zip(sums, counts, strict=True)
-        ],
-        np.int64,
-    )
+        return count * (4 if kind == "FLOAT" else 8)
+    stated = statistics.binary if kind == "BINARY" else statistics.strings
+    return int(stated.sum) if stated.HasField("sum") else -1 if count else 0
 
 
 def _width(coding: Coding, codec: Codec) -> int:
@@ -210,13 +212,15 @@ def _width(coding: Coding, codec: Codec) -> int:
 
 def _table(entries: Any, width: int) -> Places:
     """The positions of all strides; the first stride may leave them out."""
-    rows = [list(entry.positions) for entry in entries]
-    rows[0] = rows[0] or [0] * width
-    if any(len(row) < width for row in rows):
+    rows = [entry.positions for entry in entries]
+    if not rows[0]:
+        rows[0] = [0] * width
+    if min(map(len, rows)) < width:
         raise MalformedOrc(f"fewer than {width} positions in an entry")
-    if any(value > _MOST for row in rows for value in row):
+    table = np.array([row[:width] for row in rows], np.uint64).reshape(len(rows), width)
+    if (table > _MOST).any():
         raise MalformedOrc("positions that are no places in a file")
-    return np.array([row[:width] for row in rows], np.int64).reshape(len(rows), width)
+    return table.astype(np.int64)
 
 
 def _places(table: Places, codec: Codec) -> Places:

@@ -5,210 +5,224 @@ of that one run is written again as plain values; what follows stays as it is.
 """
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
 _WIDTHS = (*range(1, 25), 26, 28, 30, 32, 40, 48, 56, 64)
 _WORD = (1 << 64) - 1
-_LONGEST = {"bytes": 128, 1: 128, 2: 512}  # values in a run as they are
+_MOST_BYTES, _MOST_V1, _MOST_V2 = 128, 128, 512  # values of a run that holds them as they are
 
 
 class NotEnough(ValueError):
     """A run that goes on behind the bytes that are there."""
 
 
-class Run(NamedTuple):
-    """A run: how many values it has, where it ends, and the values as they are written."""
-
-    values_count: int
-    end: int
-    values: Callable[[], Sequence[int]]
+Span: TypeAlias = tuple[int, int]
+"""How many values a run has, and where it ends."""
 
 
-def skip_bytes(data: bytes, begin: int, count: int) -> tuple[bytes, int]:
-    """The rest of the byte run behind so many values from a place on, and where it ends."""
-    return _skip(data, begin, count, _byte_run, byte_runs)
+class Runs(NamedTuple):
+    """One way to write runs: where they end, what they hold, and how plain values are written."""
+
+    span: Callable[[bytes, int], Span]
+    values: Callable[[bytes, int], Sequence[int]]
+    """As they are written: integers with a sign as zigzag."""
+    written: Callable[[Sequence[int]], bytes]
 
 
-def skip_integers(
-    data: bytes, begin: int, count: int, version: int, signed: bool
-) -> tuple[bytes, int]:
-    """The same for integers."""
-    read, write = (_run_v1, _written_v1) if version == 1 else (_run_v2, _written_v2)
-    return _skip(data, begin, count, lambda data, begin: read(data, begin, signed), write)
+def integer_runs(version: int, signed: bool) -> Runs:
+    """The runs of integers of one version of the encoding."""
+    if version == 1:
+        return Runs(_span_v1, lambda data, at: _values_v1(data, at, signed), _written_v1)
+    return Runs(_span_v2, lambda data, at: _values_v2(data, at, signed), _written_v2)
 
 
-def _skip(
-    data: bytes,
-    begin: int,
-    count: int,
-    read: Callable[[bytes, int], Run],
-    write: Callable[[Sequence[int]], bytes],
-) -> tuple[bytes, int]:
-    place, left = _after(data, begin, count, read)
-    if not left:
-        return b"", place
-    run = read(data, place)
-    return write(run.values()[left:]), run.end
-
-
-def bytes_after(data: bytes, begin: int, count: int) -> tuple[int, int]:
-    """The run that so many bytes from a place on lead into, and how many of its values."""
-    return _after(data, begin, count, _byte_run)
-
-
-def integers_after(
-    data: bytes, begin: int, count: int, version: int, signed: bool
-) -> tuple[int, int]:
-    """The same for integers."""
-    read = _run_v1 if version == 1 else _run_v2
-    return _after(data, begin, count, lambda data, begin: read(data, begin, signed))
-
-
-def _after(
-    data: bytes, begin: int, count: int, read: Callable[[bytes, int], Run]
-) -> tuple[int, int]:
-    while count:
-        try:
-            run = read(data, begin)
-        except IndexError:
-            raise NotEnough from None
-        if run.end > len(data):
-            raise NotEnough
-        if count < run.values_count:
-            break
-        count -= run.values_count
-        begin = run.end
+def after(data: bytes, begin: int, count: int, runs: Runs) -> tuple[int, int]:
+    """The run that so many values from a place on lead into, and how many of its values."""
+    span, size = runs.span, len(data)
+    try:
+        while count:
+            length, end = span(data, begin)
+            if end > size:
+                raise NotEnough
+            if count < length:
+                break
+            count -= length
+            begin = end
+    except IndexError:
+        raise NotEnough from None
     return begin, count
 
 
-def byte_runs(values: Sequence[int]) -> bytes:
-    """Bytes as runs of bytes as they are."""
-    data, most = bytes(values), _LONGEST["bytes"]
-    parts = [data[begin : begin + most] for begin in range(0, len(data), most)]
-    return b"".join(bytes([256 - len(part)]) + part for part in parts)
+def without(data: bytes, begin: int, count: int, runs: Runs) -> tuple[bytes, int]:
+    """The rest of the run behind so many values from a place on, and where it ends."""
+    place, left = after(data, begin, count, runs)
+    if not left:
+        return b"", place
+    return runs.written(runs.values(data, place)[left:]), runs.span(data, place)[1]
 
 
 def shifted_bits(data: bytes, begin: int, skip: int, bits: int) -> bytes:
     """Bits from the middle of a byte on, as runs of bytes; `data` is all of the stream's rest."""
     found = bytearray()
-    while begin < len(data):
-        try:
-            run = _byte_run(data, begin)
-        except IndexError:
+    while begin + 1 < len(data):
+        _, end = _byte_span(data, begin)
+        if end > len(data):
             break
-        if run.end > len(data):
-            break
-        found += bytes(run.values())
-        begin = run.end
+        found += _byte_values(data, begin)
+        begin = end
     unpacked = np.unpackbits(np.frombuffer(found, np.uint8)[skip:])
-    return byte_runs(np.packbits(unpacked[bits:]).tobytes())
+    return _written_bytes(np.packbits(unpacked[bits:]).tobytes())
 
 
-def _byte_run(data: bytes, begin: int) -> Run:
+# Bytes ------------------------------------------------------------------------------------------
+
+
+def _byte_span(data: bytes, begin: int) -> Span:
+    control = data[begin]
+    return (control + 3, begin + 2) if control < 128 else (256 - control, begin + 257 - control)
+
+
+def _byte_values(data: bytes, begin: int) -> bytes:
+    count, end = _byte_span(data, begin)
+    return data[begin + 1 : end] * (count if data[begin] < 128 else 1)
+
+
+def _written_bytes(values: Sequence[int]) -> bytes:
+    data = bytes(values)
+    parts = [data[begin : begin + _MOST_BYTES] for begin in range(0, len(data), _MOST_BYTES)]
+    return b"".join(bytes([256 - len(part)]) + part for part in parts)
+
+
+BYTE_RUNS = Runs(_byte_span, _byte_values, _written_bytes)
+"""Those of bytes, and of bits in them."""
+
+
+# Integers, version 1 ----------------------------------------------------------------------------
+
+
+def _span_v1(data: bytes, begin: int) -> Span:
     control = data[begin]
     if control < 128:
-        value = data[begin + 1]
-        return Run(control + 3, begin + 2, lambda: bytes([value]) * (control + 3))
-    count = 256 - control
-    end = begin + 1 + count
-    return Run(count, end, lambda: data[begin + 1 : end])
+        return control + 3, _varint(data, begin + 2)[1]
+    end = begin + 1
+    for _ in range(256 - control):
+        while data[end] > 127:
+            end += 1
+        end += 1
+    return 256 - control, end
 
 
-def _run_v1(data: bytes, begin: int, signed: bool) -> Run:
+def _values_v1(data: bytes, begin: int, signed: bool) -> list[int]:
     control = data[begin]
     if control < 128:
-        count, delta = control + 3, int.from_bytes(data[begin + 1 : begin + 2], "big", signed=True)
-        base, end = _varint(data, begin + 2)
-
-        def values() -> list[int]:
-            first = _from_zigzag(base) if signed else base
-            return [_encoded(first + place * delta, signed) for place in range(count)]
-
-        return Run(count, end, values)
+        delta = int.from_bytes(data[begin + 1 : begin + 2], "big", signed=True)
+        base = _varint(data, begin + 2)[0]
+        first = _from_zigzag(base) if signed else base
+        return [_encoded(first + place * delta, signed) for place in range(control + 3)]
     found, end = [], begin + 1
     for _ in range(256 - control):
         value, end = _varint(data, end)
         found.append(value)
-    return Run(len(found), end, lambda: found)
+    return found
 
 
 def _written_v1(values: Sequence[int]) -> bytes:
-    most = _LONGEST[1]
-    parts = [values[begin : begin + most] for begin in range(0, len(values), most)]
+    parts = [values[begin : begin + _MOST_V1] for begin in range(0, len(values), _MOST_V1)]
     return b"".join(
         bytes([256 - len(part)]) + b"".join(map(_written_varint, part)) for part in parts
     )
 
 
-def _run_v2(data: bytes, begin: int, signed: bool) -> Run:
+# Integers, version 2 ----------------------------------------------------------------------------
+
+
+def _span_v2(data: bytes, begin: int) -> Span:
     header = data[begin]
+    kind = header >> 6
+    if kind == 0:  # a short repeat
+        return (header & 7) + 3, begin + 2 + (header >> 3 & 7)
+    count = ((header & 1) << 8 | data[begin + 1]) + 1
+    code = header >> 1 & 31
+    if kind == 1:  # values as they are
+        return count, begin + 2 + _bytes_of(_WIDTHS[code] * count)
+    if kind == 2:
+        return count, _patches(data, begin, count).end
+    end = _varint(data, _varint(data, begin + 2)[1])[1]  # a base and a first difference
+    return count, end + _bytes_of(_WIDTHS[code] * (count - 2)) if code else end
+
+
+def _values_v2(data: bytes, begin: int, signed: bool) -> list[int]:
+    header = data[begin]
+    count, end = _span_v2(data, begin)
     match header >> 6:
         case 0:
-            return _short_repeat(data, begin)
+            return [int.from_bytes(data[begin + 1 : end], "big")] * count
         case 1:
-            count, width = _length(data, begin), _WIDTHS[header >> 1 & 31]
-            end = begin + 2 + _bytes_of(width * count)
-            return Run(count, end, lambda: _unpacked(data, begin + 2, width, count))
+            return _unpacked(data, begin + 2, _WIDTHS[header >> 1 & 31], count)
         case 2:
-            return _patched(data, begin, signed)
-    return _delta(data, begin, signed)
+            found = _patched(data, begin, count)
+        case _:
+            found = _differences(data, begin, count, signed)
+    return [_encoded(value, signed) for value in found]
 
 
-def _short_repeat(data: bytes, begin: int) -> Run:
-    header = data[begin]
-    end, count = begin + 2 + (header >> 3 & 7), (header & 7) + 3
-    return Run(count, end, lambda: [int.from_bytes(data[begin + 1 : end], "big")] * count)
-
-
-def _delta(data: bytes, begin: int, signed: bool) -> Run:
-    count, code = _length(data, begin), data[begin] >> 1 & 31
-    width = _WIDTHS[code] if code else 0
+def _differences(data: bytes, begin: int, count: int, signed: bool) -> list[int]:
+    code = data[begin] >> 1 & 31
     base, place = _varint(data, begin + 2)
     step, place = _varint(data, place)
-    end = place + _bytes_of(width * (count - 2)) if width else place
-
-    def values() -> list[int]:
-        value, delta = _from_zigzag(base) if signed else base, _from_zigzag(step)
-        found = [value, value + delta]
-        if not width:
-            found = [value + place * delta for place in range(count)]
-        else:
-            for change in _unpacked(data, place, width, count - 2):
-                found.append(found[-1] + (-change if delta < 0 else change))
-        return [_encoded(value, signed) for value in found[:count]]
-
-    return Run(count, end, values)
+    value, delta = _from_zigzag(base) if signed else base, _from_zigzag(step)
+    if not code:
+        return [value + number * delta for number in range(count)]
+    found = [value, value + delta]
+    for change in _unpacked(data, place, _WIDTHS[code], count - 2):
+        found.append(found[-1] + (-change if delta < 0 else change))
+    return found[:count]
 
 
-def _patched(data: bytes, begin: int, signed: bool) -> Run:
-    count, width = _length(data, begin), _WIDTHS[data[begin] >> 1 & 31]
+class _Patches(NamedTuple):
+    """Where the parts of a run with patches are: packed values, and high bits of some."""
+
+    base_width: int
+    packed: int
+    patch_width: int
+    patched: int
+    entry_width: int
+    patches: int
+    end: int
+
+
+def _patches(data: bytes, begin: int, count: int) -> _Patches:
+    width = _WIDTHS[data[begin] >> 1 & 31]
     base_width, patch_width = (data[begin + 2] >> 5) + 1, _WIDTHS[data[begin + 2] & 31]
     gap_width, patches = (data[begin + 3] >> 5) + 1, data[begin + 3] & 31
     packed = begin + 4 + base_width
     patched = packed + _bytes_of(width * count)
-    entry = next((w for w in _WIDTHS if w >= patch_width + gap_width), 64)
+    entry = next((found for found in _WIDTHS if found >= patch_width + gap_width), 64)
     end = patched + _bytes_of(entry * patches)
+    return _Patches(base_width, packed, patch_width, patched, entry, patches, end)
 
-    def values() -> list[int]:
-        base, sign = int.from_bytes(data[begin + 4 : packed], "big"), 1 << (base_width * 8 - 1)
-        if base & sign:
-            base = -(base & (sign - 1))
-        found, place = _unpacked(data, packed, width, count), 0
-        for patch in _unpacked(data, patched, entry, patches):
-            place += patch >> patch_width
-            if place < count:
-                found[place] |= (patch & ((1 << patch_width) - 1)) << width
-        return [_encoded(base + value, signed) for value in found]
 
-    return Run(count, end, values)
+def _patched(data: bytes, begin: int, count: int) -> list[int]:
+    width = _WIDTHS[data[begin] >> 1 & 31]
+    parts = _patches(data, begin, count)
+    base = int.from_bytes(data[begin + 4 : parts.packed], "big")
+    sign = 1 << (parts.base_width * 8 - 1)
+    if base & sign:
+        base = -(base & (sign - 1))
+    found, place = _unpacked(data, parts.packed, width, count), 0
+    for patch in _unpacked(data, parts.patched, parts.entry_width, parts.patches):
+        place += patch >> parts.patch_width
+        if place < count:
+            found[place] |= (patch & ((1 << parts.patch_width) - 1)) << width
+    return [base + value for value in found]
 
 
 def _written_v2(values: Sequence[int]) -> bytes:
-    written, most = b"", _LONGEST[2]
-    for begin in range(0, len(values), most):
-        part = values[begin : begin + most]
+    written = b""
+    for begin in range(0, len(values), _MOST_V2):
+        part = values[begin : begin + _MOST_V2]
         size = max(-(-max(part).bit_length() // 8), 1)
         code, count = _WIDTHS.index(8 * size), len(part) - 1
         written += bytes([0x40 | code << 1 | count >> 8, count & 255])
@@ -216,12 +230,11 @@ def _written_v2(values: Sequence[int]) -> bytes:
     return written
 
 
-def _length(data: bytes, begin: int) -> int:
-    return ((data[begin] & 1) << 8 | data[begin + 1]) + 1
+# Bits -------------------------------------------------------------------------------------------
 
 
 def _bytes_of(bits: int) -> int:
-    return -(-bits // 8)
+    return (bits + 7) >> 3
 
 
 def _unpacked(data: bytes, begin: int, width: int, count: int) -> list[int]:
