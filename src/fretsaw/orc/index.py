@@ -165,6 +165,9 @@ def stride_pages(
             positions[stream_kind, column] = places
             sizes += following - places[:, 0]
             begin = end
+    for (_, kind), outer, inner in zip(chain, entries, entries[1:], strict=False):
+        if kind == "STRUCT" and (_value_counts(inner) > _value_counts(outer)).any():
+            raise MalformedOrc("more values than there are structs that hold them")
     return StridePages(
         boundaries=boundaries,
         offsets=whole.offsets[0] + np.cumsum(sizes) - sizes,
@@ -176,6 +179,12 @@ def stride_pages(
     )
 
 
+def _value_counts(entries: Any) -> Int64s:
+    """How many values a column has in each stride, nulls left out."""
+    found = [metadata.decode("ColumnStatistics", entry.statistics) for entry in entries]
+    return np.array([min(one.number_of_values, _MOST) for one in found], np.int64)
+
+
 def amounts(
     pages: StridePages, stripe: Stripe, chain: Sequence[tuple[int, str]], stride: int
 ) -> dict[tuple[int, int], int]:
@@ -185,8 +194,6 @@ def amounts(
     for (column, kind), entries in zip(chain, pages.entries, strict=True):
         statistics = metadata.decode("ColumnStatistics", entries[stride].statistics)
         count = int(statistics.number_of_values)
-        if 0 <= items < count:
-            raise MalformedOrc("more values than there is room for")
         for stream, coding in stripe.positioned(column, kind):
             is_present = stream == PRESENT
             found[stream, column] = (
