@@ -1,4 +1,4 @@
-"""Read just the rows you ask for out of Parquet files.
+"""Read just the rows you ask for out of Parquet and ORC files.
 
 >>> import fretsaw as fs, pyarrow as pa, pyarrow.parquet as pq, tempfile
 >>> path = tempfile.mkdtemp() + "/trips.parquet"

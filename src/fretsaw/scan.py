@@ -95,7 +95,7 @@ class DataFile:
 
     @property
     def format(self) -> str:
-        """The format's name, `"parquet"`."""
+        """The format's name, `"parquet"` or `"orc"`."""
         return self._file.reader.format
 
     @property
@@ -112,7 +112,7 @@ class DataFile:
 
     @property
     def blocks(self) -> tuple[Block, ...]:
-        """The row groups of the file."""
+        """The row groups or stripes of the file."""
         return tuple(self._file.reader.blocks)
 
     @property

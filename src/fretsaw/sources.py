@@ -82,7 +82,7 @@ def list_sources(origins: Sequence[Origin]) -> Listing:
 
 def nothing_in(name: str) -> SourceNotFoundError:
     """The error for a directory or glob without a file to read."""
-    return SourceNotFoundError(f"{name}: no Parquet file in it; check the path")
+    return SourceNotFoundError(f"{name}: no Parquet or ORC file in it; check the path")
 
 
 def origins_of(sources: Sources) -> tuple[Origin, ...]:
