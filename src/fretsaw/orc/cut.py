@@ -22,6 +22,7 @@ from fretsaw.orc.runs import (
     NotEnough,
     Runs,
     after,
+    has_no_lengths,
     integer_runs,
     shifted_bits,
     without,
@@ -136,7 +137,7 @@ def cut(
             )
     else:
         reason = pages.reason
-    whole = yield from _whole(columns, stripe, int(pages.boundaries[-1]))
+    whole = yield from _whole(columns, stripe, int(pages.boundaries[-1]), codec)
     strides = -(-int(pages.boundaries[-1]) // stride) if stride else 1
     return OrcPart(
         leaf, columns, block, stripe, [whole], rows.starts, rows.ends, strides, reason, None
@@ -159,7 +160,7 @@ def _within(pages: PageIndex, keep: Int64s, rows: RowSelection) -> tuple[Int64s,
     return starts, starts + (rows.ends - rows.starts)
 
 
-def _whole(columns: Sequence[int], stripe: Stripe, rows: int) -> Steps[Segment]:
+def _whole(columns: Sequence[int], stripe: Stripe, rows: int, codec: Codec) -> Steps[Segment]:
     """All streams of a chain as they are."""
     wanted = [
         (kind, column)
@@ -167,6 +168,9 @@ def _whole(columns: Sequence[int], stripe: Stripe, rows: int) -> Steps[Segment]:
         if column in columns and kind < metadata.ROW_INDEX
     ]
     buffers = yield Request([stripe.streams[key] for key in wanted], "data")
+    for (kind, column), buffer in zip(wanted, buffers, strict=True):
+        if kind == metadata.LENGTH:
+            _require_lengths([_bytes_of(buffer)], codec, stripe.runs(column))
     return Segment(rows, [(*key, [_bytes_of(b)]) for key, b in zip(wanted, buffers, strict=True)])
 
 
@@ -195,19 +199,29 @@ def _segments(
     buffers = iter((yield Request(ranges, "data")))
     stored = [[_bytes_of(next(buffers)) for _ in run] for run in cuts]
     dictionaries = [(*key, [_bytes_of(next(buffers))]) for key in shared]
-    return [
-        Segment(
-            int(pages.boundaries[last] - pages.boundaries[first]),
-            [
-                *(
-                    (c.kind, c.column, _begun(c, data, codec, stripe.runs(c.column)))
-                    for c, data in zip(run, data_of_run, strict=True)
-                ),
-                *dictionaries,
-            ],
-        )
-        for first, last, run, data_of_run in zip(firsts, lasts, cuts, stored, strict=True)
-    ]
+    segments = []
+    for first, last, run, data_of_run in zip(firsts, lasts, cuts, stored, strict=True):
+        streams: list[tuple[int, int, Pieces]] = [
+            (c.kind, c.column, _begun(c, data, codec, stripe.runs(c.column)))
+            for c, data in zip(run, data_of_run, strict=True)
+        ]
+        streams += dictionaries
+        for kind, column, data in streams:
+            if kind == metadata.LENGTH:
+                _require_lengths(data, codec, stripe.runs(column))
+        rows = int(pages.boundaries[last] - pages.boundaries[first])
+        segments.append(Segment(rows, streams))
+    return segments
+
+
+def _require_lengths(stream: Pieces, codec: Codec, version: int) -> None:
+    """Lengths of strings and lists must be such: below zero, Arrow's reader would crash."""
+    stored = b"".join(stream)
+    if codec.kind != NONE:
+        chunks = metadata.whole_chunks(memoryview(stored))
+        stored = b"".join(codec.decompressed(stored, chunk) for chunk in chunks)
+    if has_no_lengths(stored, version):
+        raise MalformedOrc("lengths that are below zero, or larger than any file")
 
 
 def _bytes_of(buffer: pa.Buffer) -> memoryview:

@@ -15,6 +15,8 @@ from fretsaw.layout import Block
 from fretsaw.orc import metadata
 from fretsaw.orc.metadata import Codec, MalformedOrc
 
+_DEEPEST = 100  # a hostile file could nest deeper than Python recurses
+
 
 @dataclass(frozen=True, slots=True)
 class Footer:
@@ -103,10 +105,13 @@ def _require_tree(types: Any) -> None:
     """Columns are numbered in pre-order: each is the child of one that comes before it."""
     if not types or metadata.KINDS.index("STRUCT") != types[0].kind:
         raise MalformedOrc("its root is no struct")
-    following = [0]
+    following = [(0, 0)]
     for column, found in enumerate(types):
-        if not following or following.pop() != column or len(following) > len(types):
+        expected, depth = following.pop() if following else (-1, 0)
+        if expected != column or len(following) > len(types):
             raise MalformedOrc(f"column {column} is in no order")
+        if depth > _DEEPEST:
+            raise MalformedOrc(f"column {column} is nested more than {_DEEPEST} levels deep")
         kind = metadata.KINDS[found.kind] if found.kind < len(metadata.KINDS) else ""
         children = {"LIST": 1, "MAP": 2}.get(kind)
         nests = kind in ("LIST", "MAP", "STRUCT", "UNION")
@@ -116,6 +121,6 @@ def _require_tree(types: Any) -> None:
             kind == "STRUCT" and len(found.field_names) != len(found.subtypes)
         ):
             raise MalformedOrc(f"column {column} has fields that it cannot have")
-        following += reversed(found.subtypes)
+        following += [(child, depth + 1) for child in reversed(found.subtypes)]
     if following:
-        raise MalformedOrc(f"column {following[-1]} is missing")
+        raise MalformedOrc(f"column {following[-1][0]} is missing")

@@ -109,7 +109,8 @@ def read_stripe(stored: bytes, codec: Codec, block: Block, data_end: int, column
     for stream in message.streams:
         if offset + stream.length > data_end:
             raise MalformedOrc(f"a stream of column {stream.column} ends behind the stripe")
-        streams.setdefault((stream.kind, stream.column), Stream(offset, stream.length))
+        if stream.HasField("kind"):
+            streams.setdefault((stream.kind, stream.column), Stream(offset, stream.length))
         offset += stream.length
     timezone = message.timezone if message.HasField("timezone") else None
     return Stripe(streams, message.columns, timezone)

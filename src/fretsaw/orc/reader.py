@@ -31,6 +31,9 @@ from fretsaw.selection import RowSelection
 
 _WIDTHS = {"BOOLEAN": 1, "BYTE": 1, "SHORT": 2, "INT": 4, "FLOAT": 4, "DATE": 4, "LONG": 8}
 
+_MOST_PACKED = 1000
+"""No codec makes an entry of a row index smaller than a byte for so many of them."""
+
 # pyarrow raises an OSError for streams that it cannot decode.
 _ARROW_ERRORS = (pa.ArrowException, OSError, MemoryError)
 
@@ -170,7 +173,8 @@ class OrcReader:
         self, block: Block, leaf: SchemaNode, keys: Sequence[Any]
     ) -> Steps[RowSelection | None]:
         wanted = bloom.hashes(keys, leaf)
-        if wanted is None or not self._footer.stride or not bloom.is_trusted(self._footer):
+        trusted = bloom.is_trusted(self._footer) and self._is_believable(block)
+        if wanted is None or not self._footer.stride or not trusted:
             return None
         yield from self.locate([block])
         stream = self._stripes[block.ordinal].streams.get(
@@ -248,11 +252,16 @@ class OrcReader:
 
     def _row_index_places(self, block: Block, leaf: SchemaNode) -> list[tuple[int, int]] | None:
         """Where the row indexes of a leaf's chain are, if all are there."""
-        streams = self._stripes[block.ordinal].streams
+        streams, stride = self._stripes[block.ordinal].streams, self._footer.stride
         found = [streams.get((ROW_INDEX, column)) for column, _ in self._chain(leaf)]
-        if not self._footer.stride or None in found:
+        places = [stream for stream in found if stream is not None]
+        if not stride or len(places) < len(found) or not self._is_believable(block):
             return None
-        return [stream for stream in found if stream is not None]
+        return list(places)
+
+    def _is_believable(self, block: Block) -> bool:
+        """Whether the index of a stripe is large enough for all the strides that it claims."""
+        return block.num_rows <= block.compressed_size * _MOST_PACKED * self._footer.stride
 
     def _strides(
         self, block: Block, leaf: SchemaNode, whole: PageIndex, stored: Sequence[pa.Buffer]

@@ -8,10 +8,8 @@ from typing import Any, Literal
 
 import pyarrow as pa
 
-from fretsaw.orc.metadata import KINDS, MalformedOrc
+from fretsaw.orc.metadata import KINDS
 from fretsaw.schema import SchemaNode
-
-_DEEPEST = 100  # a hostile file could nest deeper than Python recurses
 
 
 def field_node(
@@ -56,8 +54,6 @@ class _Walk:
     def node(
         self, column: int, path: tuple[str, ...], arrow_type: pa.DataType, repeated: bool
     ) -> SchemaNode:
-        if len(path) > _DEEPEST:
-            raise MalformedOrc(f"{path[0]!r} is nested more than {_DEEPEST} levels deep")
         found = self._types[column]
         kind = KINDS[found.kind]
         if kind not in ("STRUCT", "LIST", "MAP") or not len(found.subtypes):
