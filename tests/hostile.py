@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.orc as orc
 import pyarrow.parquet as pq
 from thrift.protocol.TCompactProtocol import TCompactProtocol
 from thrift.Thrift import TType
@@ -137,6 +138,8 @@ def matches(path: Path, table: pa.Table, count: int) -> Iterator[Part]:
 
 
 def read_by_pyarrow(path: Path | str) -> pa.Table:
+    if str(path).endswith(".orc"):
+        return orc.ORCFile(path).read()
     with pq.ParquetFile(path) as file:
         return file.read(use_threads=False)
 
@@ -265,14 +268,14 @@ def check(cases: list[Case], *, must_fail: bool = False) -> None:
 class Bench:
     """Collects cases in a folder."""
 
-    def __init__(self, folder: Path, original: bytes = b"") -> None:
+    def __init__(self, folder: Path, original: bytes = b"", suffix: str = "parquet") -> None:
         self.cases: list[Case] = []
-        self._folder = folder
-        self._original = folder / "original.parquet"
+        self._folder, self._suffix = folder, suffix
+        self._original = folder / f"original.{suffix}"
         self._original.write_bytes(original)
 
     def add(self, name: str, data: bytes, windows: int = 2) -> None:
-        path = self._folder / f"case {len(self.cases)}.parquet"
+        path = self._folder / f"case {len(self.cases)}.{self._suffix}"
         path.write_bytes(data)
         self.change(name, path, original=str(self._original), windows=windows)
 

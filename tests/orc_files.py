@@ -7,6 +7,7 @@ their streams and the encodings of their columns, and the rows in a stride.
 `assert_same_rows` compares tables of any type that pyarrow reads, unions among them.
 """
 
+import datetime as dt
 import io
 import zlib
 from collections.abc import Callable, Iterable, Iterator
@@ -211,14 +212,42 @@ def orc_bytes(table: pa.Table, *, stripe_rows: int | None = None, **options: Any
     """
     sink = io.BytesIO()
     if stripe_rows is None or table.num_rows == 0:
-        orc.write_table(table, sink, **options)
+        orc.write_table(writable(table), sink, **options)
         return sink.getvalue()
     with orc.ORCWriter(sink, **{**options, "stripe_size": 1, "batch_size": stripe_rows}) as writer:
         for start in range(0, table.num_rows, stripe_rows):
-            # pyarrow does not look at the offsets of slices of structs.
-            rows = range(start, min(start + stripe_rows, table.num_rows))
-            writer.write(table.take(pa.array(rows, pa.int64())))
+            writer.write(writable(table.slice(start, stripe_rows)))
     return sink.getvalue()
+
+
+def writable(table: pa.Table) -> pa.Table:
+    """The same rows in arrays of their own, in which nothing is below a null and all may be null.
+
+    pyarrow's writer does not look at the offsets of slices of structs, and writes what is below
+    null structs, which no reader expects.
+    """
+    arrays = [
+        bare(pa.array(column.to_pylist(), column.type))
+        if pa.types.is_nested(column.type)
+        else column
+        for column in table.columns
+    ]
+    given = zip(table.schema, arrays, strict=True)
+    return pa.table(arrays, schema=pa.schema([item.with_type(new.type) for item, new in given]))
+
+
+def bare(array: pa.Array) -> pa.Array:
+    """The array with nulls below null structs, at every depth."""
+    kind, mask = array.type, array.is_null() if array.null_count else None
+    if pa.types.is_struct(kind):
+        names = [item.name for item in kind]
+        return pa.StructArray.from_arrays(list(map(bare, array.flatten())), names, mask=mask)
+    if pa.types.is_map(kind):
+        keys, items = array.keys, bare(array.items)
+        return pa.MapArray.from_arrays(array.offsets, keys, items, mask=mask)
+    if pa.types.is_list(kind):
+        return pa.ListArray.from_arrays(array.offsets, bare(array.values), mask=mask)
+    return array
 
 
 def pyorc_bytes(
@@ -233,6 +262,57 @@ def pyorc_bytes(
     return sink.getvalue()
 
 
+def orc_type(kind: pa.DataType) -> str:
+    """An Arrow type as ORC spells it."""
+    if pa.types.is_struct(kind):
+        return f"struct<{','.join(f'{item.name}:{orc_type(item.type)}' for item in kind)}>"
+    if pa.types.is_map(kind):
+        return f"map<{orc_type(kind.key_type)},{orc_type(kind.item_type)}>"
+    if pa.types.is_list(kind):
+        return f"array<{orc_type(kind.value_type)}>"
+    if pa.types.is_decimal(kind):
+        return f"decimal({kind.precision},{kind.scale})"
+    if pa.types.is_timestamp(kind):
+        return "timestamp" if kind.tz is None else "timestamp with local time zone"
+    return ORC_NAMES[kind]
+
+
+ORC_NAMES = {
+    pa.bool_(): "boolean",
+    pa.int8(): "tinyint",
+    pa.int16(): "smallint",
+    pa.int32(): "int",
+    pa.int64(): "bigint",
+    pa.float32(): "float",
+    pa.float64(): "double",
+    pa.date32(): "date",
+    pa.string(): "string",
+    pa.binary(): "binary",
+}
+
+
+def pyorc_value(value: Any, kind: pa.DataType) -> Any:
+    """What `to_pylist` gives, as pyorc takes it: structs are tuples, maps dicts, times aware."""
+    if value is None:
+        return None
+    if pa.types.is_struct(kind):
+        return tuple(pyorc_value(value[item.name], item.type) for item in kind)
+    if pa.types.is_map(kind):
+        return {key: pyorc_value(item, kind.item_type) for key, item in value}
+    if pa.types.is_list(kind):
+        return [pyorc_value(element, kind.value_type) for element in value]
+    if pa.types.is_timestamp(kind):
+        return value.replace(tzinfo=dt.UTC)
+    return value
+
+
+def pyorc_table(table: pa.Table, **options: Any) -> bytes:
+    """The table as pyorc writes it."""
+    kind = pa.struct(list(table.schema))
+    rows = (pyorc_value(row, kind) for row in table.to_pylist(maps_as_pydicts=None))
+    return pyorc_bytes(orc_type(kind), rows, **options)
+
+
 def small_chunks(size: int, compression: str, **options: Any) -> dict[str, Any]:
     """Options for pyorc that compress so many bytes at a time, at least 32."""
     kind = pyorc.CompressionKind[compression.upper().replace("UNCOMPRESSED", "NONE")]
@@ -243,6 +323,19 @@ def small_chunks(size: int, compression: str, **options: Any) -> dict[str, Any]:
 def pyarrow_orc(data: bytes) -> pa.Table:
     """What pyarrow reads of the same bytes."""
     return orc.ORCFile(io.BytesIO(data)).read()
+
+
+def with_row_count(data: bytes, rows: int) -> bytes:
+    """The file with this number of rows in its footer, which must not be compressed."""
+    end = len(data) - 1 - data[-1]
+    start = end - numbers(data[end:-1])[1]
+    changed = bytearray(data)
+    for number, value, value_end in fields(data[start:end]):
+        if number == 6:
+            size = len(rewritten_varint(value))
+            piece = rewritten_varint(rows, size)
+            changed[start + value_end - size : start + value_end] = piece
+    return bytes(changed)
 
 
 def with_positions(
@@ -264,19 +357,24 @@ def with_positions(
 
 
 def rewritten(packed: bytes, change: Callable[[list[int]], list[int]]) -> bytes:
-    """Varints with other values, each as long as it was: more bytes than needed are allowed."""
+    """Packed numbers with other values, each as long as it was."""
     found: list[tuple[int, int]] = []
     at = 0
     while at < len(packed):
         value, end = varint(packed, at)
         found.append((value, end - at))
         at = end
-    pieces = bytearray()
-    for value, (_, length) in zip(change([value for value, _ in found]), found, strict=True):
-        assert 0 <= value < 1 << 7 * length
-        more = [0x80] * (length - 1) + [0]
-        pieces += bytes((value >> 7 * i) & 0x7F | bit for i, bit in enumerate(more))
-    return bytes(pieces)
+    values = change([value for value, _ in found])
+    sizes = [size for _, size in found]
+    return b"".join(map(rewritten_varint, values, sizes))
+
+
+def rewritten_varint(value: int, size: int = 0) -> bytes:
+    """A number in this many bytes, which may be more than needed."""
+    size = size or max(1, -(-value.bit_length() // 7))
+    assert 0 <= value < 1 << 7 * size
+    more = [0x80] * (size - 1) + [0]
+    return bytes((value >> 7 * i) & 0x7F | bit for i, bit in enumerate(more))
 
 
 # Comparing
