@@ -182,6 +182,18 @@ ALLOWED: dict[str, set[str]] = {
         "storage",
         "trace",
     },
+    "datafile": {
+        "files",
+        "formats",
+        "layout",
+        "planning",
+        "predicate",
+        "scan",
+        "schema",
+        "selection",
+        "sources",
+        "storage",
+    },
 }
 
 

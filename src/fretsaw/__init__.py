@@ -10,6 +10,7 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from fretsaw.datafile import DataFile, open
 from fretsaw.errors import (
     ColumnNotFoundError,
     FileFormatError,
@@ -22,7 +23,7 @@ from fretsaw.errors import (
 from fretsaw.layout import Block, BlockPredicate, blocks, byte_range
 from fretsaw.plan import Plan
 from fretsaw.predicate import Column, Predicate, col
-from fretsaw.scan import DataFile, Scan, open, scan
+from fretsaw.scan import Scan, scan
 from fretsaw.schema import SchemaNode
 from fretsaw.selection import RowSelection, RowSelector
 from fretsaw.trace import Trace, trace

@@ -1,4 +1,4 @@
-"""The user's face: `open` and `scan`, `DataFile` and `Scan`.
+"""The user's scan: what to read, and the ways to have it.
 
 A `Scan` is a source and a query: immutable, cheap, and nothing is read until a result is asked
 for. Each result opens the file, resolves the query against it, and runs it.
@@ -7,10 +7,9 @@ for. Each result opens the file, resolves the query against it, and runs it.
 import operator
 import sys
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
@@ -18,13 +17,13 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from fretsaw.formats import ReadOptions
-from fretsaw.layout import Block, BlockPredicate, Int64s, byte_range, byte_ranges
+from fretsaw.layout import BlockPredicate, Int64s, byte_range, byte_ranges
 from fretsaw.plan import Plan, Query
 from fretsaw.predicate import Column, Predicate
-from fretsaw.schema import Path, SchemaNode
+from fretsaw.schema import Path
 from fretsaw.selection import RowSelection
-from fretsaw.sources import Entry, Listing, Sources, list_sources, names_of, origins_of
-from fretsaw.storage import Origin, absolute, is_file_object
+from fretsaw.sources import Listing, Sources, list_sources, names_of, origins_of
+from fretsaw.storage import Origin, is_file_object
 from fretsaw.trace import trace
 
 if TYPE_CHECKING:
@@ -45,21 +44,6 @@ STREAM_PIECE = 16 << 20
 """Bytes that are decoded in one go, roughly, where memory is to be bounded."""
 WHOLE_PIECE = 256 << 20
 """The same where everything is kept in memory anyway."""
-
-
-def open(path: Origin) -> "DataFile":
-    """Open one file and read its footer.
-
-    >>> import pyarrow as pa, pyarrow.parquet as pq, tempfile
-    >>> path = tempfile.mkdtemp() + "/numbers.parquet"
-    >>> pq.write_table(pa.table({"n": range(100)}), path, row_group_size=40)
-    >>> with open(path) as file:
-    ...     file.format, file.num_rows, len(file.blocks)
-    ('parquet', 100, 3)
-    """
-    from fretsaw.files import open_file
-
-    return DataFile(open_file(Entry(absolute(path)), ReadOptions()))
 
 
 def scan(
@@ -85,68 +69,6 @@ def scan(
     if int96 not in ("ns", "us", "ms"):
         raise ValueError(f"int96 must be 'ns', 'us' or 'ms', not {int96!r}")
     return Scan(origins_of(sources), ReadOptions(verify=verify, int96=int96), missing)
-
-
-class DataFile:
-    """One open file, and what it says about itself. A context manager."""
-
-    def __init__(self, file: "OpenFile") -> None:
-        self._file = file
-
-    @property
-    def format(self) -> str:
-        """The format's name, `"parquet"` or `"orc"`."""
-        return self._file.reader.format
-
-    @property
-    def schema(self) -> SchemaNode:
-        """The root of the schema tree; its children are the top-level columns."""
-        positions = range(len(self._file.reader.field_names))
-        schema, nodes = self._file.reader.describe(positions)
-        return SchemaNode("", (), "struct", False, pa.struct(list(schema)), nodes)
-
-    @property
-    def num_rows(self) -> int:
-        """Rows of all blocks together."""
-        return self._file.num_rows
-
-    @property
-    def blocks(self) -> tuple[Block, ...]:
-        """The row groups or stripes of the file."""
-        return tuple(self._file.reader.blocks)
-
-    @property
-    def metadata(self) -> Mapping[bytes, bytes]:
-        """The key-value pairs that the writer left in the footer."""
-        return self._file.reader.metadata
-
-    def scan(self) -> "Scan":
-        """A scan of this file; while the file is open, its footer is not read again."""
-        return Scan((self._file.entry.origin,), ReadOptions(), _opened=self._file)
-
-    def prune(self, predicate: Predicate | str) -> RowSelection:
-        """The rows that the file's own indexes cannot rule out; no data page is read."""
-        from fretsaw.planning import rows_left
-
-        return rows_left(self.scan().filter(predicate)._reading())
-
-    def close(self) -> None:
-        """Let go of the file."""
-        self._file.source.close()
-
-    def __enter__(self) -> "DataFile":
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
-
-    def __repr__(self) -> str:
-        return f"DataFile({self._file.name!r}, {self.format}, {self.num_rows:,} rows)"
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

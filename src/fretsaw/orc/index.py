@@ -221,9 +221,9 @@ def _width(coding: Coding, codec: Codec) -> int:
 def _table(entries: Any, width: int) -> Places:
     """The positions of all strides; the first stride may leave them out."""
     rows = [entry.positions for entry in entries]
-    if not rows[0]:
+    if rows and not rows[0]:
         rows[0] = [0] * width
-    if min(map(len, rows)) < width:
+    if min(map(len, rows), default=width) < width:
         raise MalformedOrc(f"fewer than {width} positions in an entry")
     table = np.array([row[:width] for row in rows], np.uint64).reshape(len(rows), width)
     if (table > _MOST).any():

@@ -1,0 +1,96 @@
+"""One open file: `open` and `DataFile`."""
+
+from collections.abc import Mapping
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from fretsaw.formats import ReadOptions
+from fretsaw.layout import Block
+from fretsaw.predicate import Predicate
+from fretsaw.scan import Scan
+from fretsaw.schema import SchemaNode
+from fretsaw.selection import RowSelection
+from fretsaw.sources import Entry
+from fretsaw.storage import Origin, absolute
+
+if TYPE_CHECKING:
+    from fretsaw.files import OpenFile
+
+
+def open(path: Origin) -> "DataFile":
+    """Open one file and read its footer.
+
+    >>> import pyarrow as pa, pyarrow.parquet as pq, tempfile
+    >>> path = tempfile.mkdtemp() + "/numbers.parquet"
+    >>> pq.write_table(pa.table({"n": range(100)}), path, row_group_size=40)
+    >>> with open(path) as file:
+    ...     file.format, file.num_rows, len(file.blocks)
+    ('parquet', 100, 3)
+    """
+    from fretsaw.files import open_file
+
+    return DataFile(open_file(Entry(absolute(path)), ReadOptions()))
+
+
+class DataFile:
+    """One open file, and what it says about itself. A context manager."""
+
+    def __init__(self, file: "OpenFile") -> None:
+        self._file = file
+
+    @property
+    def format(self) -> str:
+        """The format's name, `"parquet"` or `"orc"`."""
+        return self._file.reader.format
+
+    @property
+    def schema(self) -> SchemaNode:
+        """The root of the schema tree; its children are the top-level columns."""
+        positions = range(len(self._file.reader.field_names))
+        schema, nodes = self._file.reader.describe(positions)
+        return SchemaNode("", (), "struct", False, pa.struct(list(schema)), nodes)
+
+    @property
+    def num_rows(self) -> int:
+        """Rows of all blocks together."""
+        return self._file.num_rows
+
+    @property
+    def blocks(self) -> tuple[Block, ...]:
+        """The row groups or stripes of the file."""
+        return tuple(self._file.reader.blocks)
+
+    @property
+    def metadata(self) -> Mapping[bytes, bytes]:
+        """The key-value pairs that the writer left in the footer."""
+        return self._file.reader.metadata
+
+    def scan(self) -> "Scan":
+        """A scan of this file; while the file is open, its footer is not read again."""
+        return Scan((self._file.entry.origin,), ReadOptions(), _opened=self._file)
+
+    def prune(self, predicate: Predicate | str) -> RowSelection:
+        """The rows that the file's own indexes cannot rule out; no data page is read."""
+        from fretsaw.planning import rows_left
+
+        return rows_left(self.scan().filter(predicate)._reading())
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._file.source.close()
+
+    def __enter__(self) -> "DataFile":
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"DataFile({self._file.name!r}, {self.format}, {self.num_rows:,} rows)"
