@@ -111,7 +111,16 @@ def _odd_v2(data: bytes, begin: int, end: int) -> bool:
         wide = _WIDTHS[code] > _LONGEST.bit_length()
         return wide and max(_values_v2(data, begin, False)) > _LONGEST
     count = _span_v2(data, begin)[0]
-    found = _patched(data, begin, count) if kind == 2 else _differences(data, begin, count, False)
+    if kind == 2:
+        found = _patched(data, begin, count)
+        return not 0 <= min(found) <= max(found) <= _LONGEST
+    base, place = _varint(data, begin + 2)
+    step = _from_zigzag(_varint(data, place)[0])
+    # As far as the differences could lead, before they are looked at.
+    steepest = max(abs(step), (1 << _WIDTHS[code]) - 1 if code else 0) * (count - 1)
+    if base - (steepest if step < 0 else 0) >= 0 and base + steepest <= _LONGEST:
+        return False
+    found = _differences(data, begin, count, False)
     return not 0 <= min(found) <= max(found) <= _LONGEST
 
 
