@@ -5,9 +5,9 @@ stride's are taken. The first chunk is decompressed, what comes before the strid
 rest written as it is; the other chunks stay untouched. Consecutive strides become one stripe.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias, TypeVar
+from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -15,8 +15,8 @@ import pyarrow as pa
 from fretsaw.formats import Request, Steps
 from fretsaw.layout import Int64s, PageIndex
 from fretsaw.orc import metadata
-from fretsaw.orc.index import Coding, Places, StridePages, Stripe, amounts
-from fretsaw.orc.metadata import NONE, Codec, MalformedOrc
+from fretsaw.orc.index import Coding, Places, StridePages, Stripe, amounts, value_counts
+from fretsaw.orc.metadata import DATA, DICTIONARY_DATA, LENGTH, NONE, Codec, MalformedOrc, Pieces
 from fretsaw.orc.runs import (
     BYTE_RUNS,
     NotEnough,
@@ -32,9 +32,8 @@ from fretsaw.selection import RowSelection
 
 T = TypeVar("T")
 
-Pieces: TypeAlias = Sequence[bytes | memoryview]
-"""Bytes of a stream, one piece behind the other, as far as can be those that were read."""
-
+_LONGEST_LIST = (1 << 31) - 1
+_MOST_VALUES = 1 << 62
 _LONGEST_RUN = 8 << 10  # bytes of the longest run, which may go on in the next chunk
 _MANY = 0.3
 """From this share of the strides on, taking a stripe whole is cheaper than many cuts."""
@@ -168,10 +167,11 @@ def _whole(columns: Sequence[int], stripe: Stripe, rows: int, codec: Codec) -> S
         if column in columns and kind < metadata.ROW_INDEX
     ]
     buffers = yield Request([stripe.streams[key] for key in wanted], "data")
-    for (kind, column), buffer in zip(wanted, buffers, strict=True):
-        if kind == metadata.LENGTH:
-            _require_lengths([_bytes_of(buffer)], codec, stripe.runs(column))
-    return Segment(rows, [(*key, [_bytes_of(b)]) for key, b in zip(wanted, buffers, strict=True)])
+    streams: list[tuple[int, int, Pieces]] = [
+        (*key, [_bytes_of(b)]) for key, b in zip(wanted, buffers, strict=True)
+    ]
+    _require_lengths(streams, stripe, codec, {})
+    return Segment(rows, streams)
 
 
 def _segments(
@@ -206,22 +206,35 @@ def _segments(
             for c, data in zip(run, data_of_run, strict=True)
         ]
         streams += dictionaries
-        for kind, column, data in streams:
-            if kind == metadata.LENGTH:
-                _require_lengths(data, codec, stripe.runs(column))
+        _require_lengths(streams, stripe, codec, value_counts(pages, chain, first, last))
         rows = int(pages.boundaries[last] - pages.boundaries[first])
         segments.append(Segment(rows, streams))
     return segments
 
 
-def _require_lengths(stream: Pieces, codec: Codec, version: int) -> None:
-    """Lengths of strings and lists must be such: below zero, Arrow's reader would crash."""
-    stored = b"".join(stream)
-    if codec.kind != NONE:
-        chunks = metadata.whole_chunks(memoryview(stored))
-        stored = b"".join(codec.decompressed(stored, chunk) for chunk in chunks)
-    if has_no_lengths(stored, version):
-        raise MalformedOrc("lengths that are below zero, or larger than any file")
+def _require_lengths(
+    streams: Sequence[tuple[int, int, Pieces]],
+    stripe: Stripe,
+    codec: Codec,
+    counts: Mapping[int, int],
+) -> None:
+    """Lengths of strings and lists must be such: of others, Arrow's reader would crash.
+
+    `counts` has the values of columns of which not all are read.
+    """
+    by_key = {(kind, column): pieces for kind, column, pieces in streams}
+    for kind, column, pieces in streams:
+        if kind != LENGTH:
+            continue
+        count = _MOST_VALUES
+        if stripe.has_dictionary(column):
+            inside = by_key.get((DICTIONARY_DATA, column))
+        else:
+            inside, count = by_key.get((DATA, column)), counts.get(column, count)
+        most = _LONGEST_LIST if inside is None else codec.most_bytes(inside)
+        lengths = codec.unpacked_pieces(pieces)
+        if has_no_lengths(lengths, stripe.runs(column), count, most):
+            raise MalformedOrc("lengths that are below zero, or larger than what there is")
 
 
 def _bytes_of(buffer: pa.Buffer) -> memoryview:

@@ -180,6 +180,16 @@ def stride_pages(
     )
 
 
+def value_counts(
+    pages: StridePages, chain: Sequence[tuple[int, str]], first: int, last: int
+) -> dict[int, int]:
+    """How many values each column has in the strides from `first` up to `last`."""
+    return {
+        column: int(_value_counts(entries[first:last]).sum())
+        for (column, _), entries in zip(chain, pages.entries, strict=True)
+    }
+
+
 def _value_counts(entries: Any) -> Int64s:
     """How many values a column has in each stride, nulls left out."""
     found = [metadata.decode("ColumnStatistics", entry.statistics) for entry in entries]

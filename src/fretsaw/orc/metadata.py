@@ -5,9 +5,9 @@ specification; strings are bytes, since nobody promises that they are UTF-8, and
 ask for stay bytes until then.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import cramjam
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
@@ -79,6 +79,10 @@ _MESSAGES = {
 }
 
 
+Pieces: TypeAlias = Sequence[bytes | memoryview]
+"""Bytes of a stream, one piece behind the other, as far as can be those that were read."""
+
+
 class MalformedOrc(ValueError):
     """Bytes that are not what the format says they are."""
 
@@ -139,6 +143,20 @@ class Codec:
             if size > _LARGEST_MESSAGE:
                 raise MalformedOrc(f"it has more than {_LARGEST_MESSAGE} bytes")
         return b"".join(found)
+
+    def unpacked_pieces(self, pieces: Pieces) -> bytes:
+        """What is whole of a stream that comes in pieces."""
+        stored = b"".join(pieces)
+        if self.kind == NONE:
+            return stored
+        return b"".join(self.decompressed(stored, c) for c in whole_chunks(memoryview(stored)))
+
+    def most_bytes(self, pieces: Pieces) -> int:
+        """How many bytes a stream can have at most."""
+        if self.kind == NONE:
+            return sum(map(len, pieces))
+        views = (memoryview(piece) for piece in pieces)
+        return self.block_size * sum(1 for view in views for _ in whole_chunks(view))
 
     def decompressed(self, stored: bytes | memoryview, chunk: "Chunk") -> bytes:
         """One chunk of a stream."""

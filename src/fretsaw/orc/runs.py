@@ -11,7 +11,6 @@ import numpy as np
 
 _WIDTHS = (*range(1, 25), 26, 28, 30, 32, 40, 48, 56, 64)
 _WORD = (1 << 64) - 1
-_LONGEST = (1 << 31) - 1  # bytes of a string, items of a list
 _MOST_BYTES, _MOST_V1, _MOST_V2 = 128, 128, 512  # values of a run that holds them as they are
 
 
@@ -77,51 +76,51 @@ def shifted_bits(data: bytes, begin: int, skip: int, bits: int) -> bytes:
     return _written_bytes(np.packbits(unpacked[bits:]).tobytes())
 
 
-def has_no_lengths(data: bytes, version: int) -> bool:
-    """Whether some of the unsigned integers cannot be lengths: below zero, or too large."""
+def has_no_lengths(data: bytes, version: int, count: int, most: int) -> bool:
+    """Whether some of the first unsigned integers cannot be lengths: below zero, or too large."""
     span, odd = (_span_v1, _odd_v1) if version == 1 else (_span_v2, _odd_v2)
     begin, size = 0, len(data)
     try:
-        while begin < size:
-            _, end = span(data, begin)
+        while begin < size and count > 0:
+            length, end = span(data, begin)
             if end > size:
                 break
-            if odd(data, begin, end):
+            if odd(data, begin, end, most):
                 return True
-            begin = end
-    except IndexError:  # the last run is cut off, and not needed
+            begin, count = end, count - length
+    except IndexError:  # the last run is cut off: Arrow will tell if it is needed
         pass
     return False
 
 
-def _odd_v1(data: bytes, begin: int, end: int) -> bool:
+def _odd_v1(data: bytes, begin: int, end: int, most: int) -> bool:
     if data[begin] < 128:
         delta = int.from_bytes(data[begin + 1 : begin + 2], "big", signed=True)
         base = _varint(data, begin + 2)[0]
-        return not 0 <= base <= _LONGEST or base + delta * (data[begin] + 2) < 0
-    return end - begin > 5 * (256 - data[begin]) or max(_values_v1(data, begin, False)) > _LONGEST
+        last = base + delta * (data[begin] + 2)
+        return not (0 <= base <= most and 0 <= last <= most)
+    return end - begin > 5 * (256 - data[begin]) or max(_values_v1(data, begin, False)) > most
 
 
-def _odd_v2(data: bytes, begin: int, end: int) -> bool:
+def _odd_v2(data: bytes, begin: int, end: int, most: int) -> bool:
     header = data[begin]
     kind, code = header >> 6, header >> 1 & 31
     if kind == 0:
-        return int.from_bytes(data[begin + 1 : end], "big") > _LONGEST
+        return int.from_bytes(data[begin + 1 : end], "big") > most
     if kind == 1:
-        wide = _WIDTHS[code] > _LONGEST.bit_length()
-        return wide and max(_values_v2(data, begin, False)) > _LONGEST
+        return _WIDTHS[code] > most.bit_length() and max(_values_v2(data, begin, False)) > most
     count = _span_v2(data, begin)[0]
     if kind == 2:
         found = _patched(data, begin, count)
-        return not 0 <= min(found) <= max(found) <= _LONGEST
+        return not 0 <= min(found) <= max(found) <= most
     base, place = _varint(data, begin + 2)
     step = _from_zigzag(_varint(data, place)[0])
     # As far as the differences could lead, before they are looked at.
     steepest = max(abs(step), (1 << _WIDTHS[code]) - 1 if code else 0) * (count - 1)
-    if base - (steepest if step < 0 else 0) >= 0 and base + steepest <= _LONGEST:
+    if base - (steepest if step < 0 else 0) >= 0 and base + steepest <= most:
         return False
     found = _differences(data, begin, count, False)
-    return not 0 <= min(found) <= max(found) <= _LONGEST
+    return not 0 <= min(found) <= max(found) <= most
 
 
 # Bytes ------------------------------------------------------------------------------------------
