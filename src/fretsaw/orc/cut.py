@@ -34,6 +34,7 @@ T = TypeVar("T")
 
 _LONGEST_LIST = (1 << 31) - 1
 _MOST_VALUES = 1 << 62
+_MOST_PACKED = 600  # bits that a byte of a stream can stand for
 _LONGEST_RUN = 8 << 10  # bytes of the longest run, which may go on in the next chunk
 _MANY = 0.3
 """From this share of the strides on, taking a stripe whole is cheaper than many cuts."""
@@ -231,7 +232,11 @@ def _require_lengths(
             inside = by_key.get((DICTIONARY_DATA, column))
         else:
             inside, count = by_key.get((DATA, column)), counts.get(column, count)
-        most = _LONGEST_LIST if inside is None else codec.most_bytes(inside)
+        if inside is None:  # a list: what lies in it comes behind it
+            deeper = [data for _, below, data in streams if below > column]
+            most = min(_MOST_PACKED * sum(map(codec.most_bytes, deeper)), _LONGEST_LIST)
+        else:
+            most = codec.most_bytes(inside)
         lengths = codec.unpacked_pieces(pieces)
         if has_no_lengths(lengths, stripe.runs(column), count, most):
             raise MalformedOrc("lengths that are below zero, or larger than what there is")

@@ -36,7 +36,7 @@ class Fields:
     def __init__(self, footer: Footer) -> None:
         self.types = footer.types
         root = footer.types[0]
-        self.names = [name.decode(errors="replace") for name in root.field_names]
+        self.names = [name.decode() for name in root.field_names]
         self._columns = list(root.subtypes)
         self._described: dict[int, tuple[pa.Field, SchemaNode]] = {}
         self._chains: dict[int, Chain] = {}

@@ -121,6 +121,16 @@ def _require_tree(types: Any) -> None:
             kind == "STRUCT" and len(found.field_names) != len(found.subtypes)
         ):
             raise MalformedOrc(f"column {column} has fields that it cannot have")
+        if any(_is_no_text(name) for name in found.field_names):
+            raise MalformedOrc(f"column {column} has fields whose names are no text")
         following += [(child, depth + 1) for child in reversed(found.subtypes)]
     if following:
         raise MalformedOrc(f"column {following[-1][0]} is missing")
+
+
+def _is_no_text(name: bytes) -> bool:
+    try:
+        name.decode()
+    except UnicodeDecodeError:
+        return True
+    return False

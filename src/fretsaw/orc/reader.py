@@ -284,7 +284,7 @@ class OrcReader:
         """Turn what pyarrow and the checks of this package raise into the error of the contract."""
         try:
             yield
-        except (MalformedOrc, UnicodeDecodeError) as error:  # names may be no text
+        except MalformedOrc as error:
             raise FileFormatError(
                 f"{self._name}: {what} is corrupt: {error}; write or copy the file again"
             ) from None

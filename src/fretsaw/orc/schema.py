@@ -71,7 +71,7 @@ class _Walk:
                 is_repeated=repeated,
             )
         names = {"LIST": ("element",), "MAP": ("key", "value")}.get(kind)
-        names = names or tuple(name.decode(errors="replace") for name in found.field_names)
+        names = names or tuple(name.decode() for name in found.field_names)
         inside = repeated or kind != "STRUCT"
         children = [
             self.node(child, (*path, name), _child_type(arrow_type, place), inside)
