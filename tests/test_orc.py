@@ -458,6 +458,7 @@ WAYS = itertools.product(COMPRESSIONS, ["0.11", "0.12"], ["direct", "dictionary"
 
 
 @pytest.mark.parametrize(("compression", "version", "strings"), quick_some(WAYS, 3))
+@pytest.mark.slow
 def test_every_way_pyarrow_writes(compression: str, version: str, strings: str) -> None:
     names = ["c0", "c1", "c4", "c6", "c8", "c10", "c15", "c18", "c19", "unique"]
     table = flat_columns().select(names)
@@ -482,6 +483,7 @@ CHUNKS = itertools.product(COMPRESSIONS, (32, 100, 1_024))
 
 
 @pytest.mark.parametrize(("compression", "size"), quick_some(CHUNKS, 4))
+@pytest.mark.slow
 def test_runs_and_values_cross_small_chunks(compression: str, size: int) -> None:
     rng = random.Random(size)
     rows = [
@@ -535,6 +537,7 @@ def runs(rng: np.random.Generator, rows: int) -> dict[str, Any]:
 
 @pytest.mark.parametrize("stride", [37, pytest.param(100, marks=pytest.mark.slow), 512])
 @pytest.mark.parametrize("version", ["0.11", "0.12"])
+@pytest.mark.slow
 def test_every_kind_of_run_is_cut_at_every_stride(version: str, stride: int) -> None:
     rng = np.random.default_rng(stride)
     rows = 2_000
@@ -612,6 +615,7 @@ def test_whole_strides_of_nulls(nulls: str) -> None:
 @pytest.mark.parametrize(
     "compression", ["uncompressed", "zlib", pytest.param("lz4", marks=pytest.mark.slow)]
 )
+@pytest.mark.slow
 def test_long_strings(compression: str) -> None:
     rng = np.random.default_rng(4)
     # Longer than a chunk of a compressed stream, which has 64 KB.
@@ -790,6 +794,7 @@ seeds = pytest.mark.parametrize("seed", range(8))
 
 
 @pytest.mark.parametrize("seed", range(4))
+@pytest.mark.slow
 def test_nested_tables_at_every_position(seed: int) -> None:
     assert_written(nested_file(seed))
 
@@ -803,6 +808,7 @@ def test_more_nested_tables_at_every_position(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", [8, 10, 12, 18, 46, 52, 64, 67, 69, 70, 73])
+@pytest.mark.slow
 def test_positions_that_count_values_below_null_structs_are_no_error(seed: int) -> None:
     # pyarrow writes what null structs hide and counts it in the positions; readers do not. The
     # counts of these files show it.
@@ -827,6 +833,7 @@ def nested_by_pyorc(seed: int) -> bytes:
 @pytest.mark.parametrize(
     "seed", [*range(2), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(2, 60))]
 )
+@pytest.mark.slow
 def test_nested_tables_in_small_chunks(seed: int) -> None:
     assert_written(nested_by_pyorc(seed))
 
@@ -848,6 +855,7 @@ def test_random_projections_of_nested_tables(seed: int) -> None:
 
 
 @seeds
+@pytest.mark.slow
 def test_leaves_of_nested_tables_are_rebuilt_from_their_layers(seed: int) -> None:
     data = nested_file(seed)
     start, length = seed * 11 % 200, 35
@@ -875,6 +883,7 @@ def test_rows_of_nested_tables(seed: int) -> None:
 
 
 @pytest.mark.parametrize("version", ["0.11", "0.12"])
+@pytest.mark.slow
 def test_long_lists(version: str) -> None:
     rng = np.random.default_rng(13)
     lengths = rng.choice([0, 1, 700, 3_000], size=40, p=[0.2, 0.3, 0.3, 0.2])
@@ -894,6 +903,7 @@ def test_long_lists(version: str) -> None:
     assert_written(data, limit=2)
 
 
+@pytest.mark.slow
 def test_null_and_empty_at_every_level() -> None:
     kind = pa.list_(pa.struct({"a": pa.list_(pa.int64()), "m": pa.map_(pa.string(), pa.string())}))
     values: list[Any] = [
@@ -1669,6 +1679,7 @@ def test_a_truncated_file_in_a_directory_is_not_passed_over(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("compression", ["uncompressed", "zlib"])
+@pytest.mark.slow
 def test_turned_bytes_give_rows_or_a_format_error(compression: str) -> None:
     table = flat_columns().select(["n", "c18", "c0", "c8"]).slice(0, 300)
     data = orc_bytes(table, row_index_stride=20, compression=compression)

@@ -78,6 +78,8 @@ NAMES = (
     *("timestamp in ms", "timestamp in us", "timestamp in ns"),
     *("decimal in INT32", "decimal in INT64", "decimal in FLBA"),
 )
+
+pytestmark = pytest.mark.slow
 FEW = ("int32", "float64", "string")
 
 

@@ -65,6 +65,7 @@ def read_footer(name: str, size: int, tail: pa.Buffer) -> Steps[Footer]:
             stored = tail.slice(len(end) - (size - begin), postscript.footer_length)
         message = metadata.decode("Footer", codec.unpacked(stored.to_pybytes()))
         _require_tree(message.types)
+        _require_all_stripes(message, statistics[0])
         return Footer(
             types=message.types,
             stripes=message.stripes,
@@ -99,6 +100,16 @@ def _blocks(stripes: Any, size: int) -> tuple[Block, ...]:
         )
         first_row += stripe.number_of_rows
     return tuple(blocks)
+
+
+def _require_all_stripes(footer: Any, end: int) -> None:
+    """Too few rows and bytes that belong to no stripe: a damaged footer hides one."""
+    stripes = footer.stripes
+    rows = sum(stripe.number_of_rows for stripe in stripes)
+    covered = sum(s.index_length + s.data_length + s.footer_length for s in stripes)
+    fewer = rows < footer.number_of_rows or not stripes
+    if fewer and covered + len(metadata.MAGIC) < end:
+        raise MalformedOrc(f"it names stripes of {rows} rows out of {footer.number_of_rows}")
 
 
 def _require_tree(types: Any) -> None:
