@@ -135,6 +135,8 @@ def cut(
                 None,
                 [pages.entries[-1][stride].statistics for stride in keep.tolist()],
             )
+    elif len(keep) < len(pages.sizes):
+        reason = "many strides, here and there: the whole stripe is cheaper"
     else:
         reason = pages.reason
     whole = yield from _whole(columns, stripe, int(pages.boundaries[-1]), codec)
