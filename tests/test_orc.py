@@ -68,6 +68,8 @@ LEAVES: tuple[pa.DataType, ...] = (
     *(pa.timestamp("us", "UTC"), pa.timestamp("ns", "Europe/Berlin"), pa.string(), pa.binary()),
     *(pa.large_string(), pa.large_binary(), pa.binary(7)),
 )
+
+MORE = int(os.environ.get("FRETSAW_MORE", "1"))
 KINDS = Kinds(leaves=LEAVES, branches=("struct", "list", "map"))
 
 
@@ -800,7 +802,7 @@ def test_nested_tables_at_every_position(seed: int) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(4, 80))
+@pytest.mark.parametrize("seed", range(4, 4 + 16 * MORE))
 def test_more_nested_tables_at_every_position(seed: int) -> None:
     data = nested_file(seed)
     assert_written(data, limit=30)
@@ -831,7 +833,8 @@ def nested_by_pyorc(seed: int) -> bytes:
 
 
 @pytest.mark.parametrize(
-    "seed", [*range(2), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(2, 60))]
+    "seed",
+    [*range(2), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(2, 2 + 12 * MORE))],
 )
 @pytest.mark.slow
 def test_nested_tables_in_small_chunks(seed: int) -> None:

@@ -2,6 +2,7 @@
 
 import datetime as dt
 import io
+import os
 import pickle
 from collections.abc import Callable
 from decimal import Decimal
@@ -25,7 +26,8 @@ from tests.predicate_data import NUMBERS, Predicates, Writer, make_table
 from tests.test_predicates import Case, check_many, row_numbers
 from tests.test_writers import need
 
-FILES, QUICK = 50, 6
+MORE = int(os.environ.get("FRETSAW_MORE", "1"))
+FILES, QUICK = 24 * MORE, 6
 CODECS = ("uncompressed", "zlib", "snappy", "lz4", "zstd")
 NAN, INF = float("nan"), float("inf")
 UTC = dt.UTC

@@ -8,6 +8,7 @@ import copy
 import datetime as dt
 import gc
 import io
+import os
 import pickle
 import struct
 import subprocess
@@ -34,6 +35,8 @@ from fretsaw import col
 from tests.nested_data import Kinds, nested_table, parquet_bytes, pyarrow_read
 from tests.test_corpus import oracle, parameters, scan
 from tests.test_writers import need
+
+MORE = int(os.environ.get("FRETSAW_MORE", "1"))
 
 ROWS = 120
 SEEDS = 12
@@ -269,7 +272,7 @@ def test_rows_of_nested_tables(seed: int) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(SEEDS, SEEDS + 150))
+@pytest.mark.parametrize("seed", range(SEEDS, SEEDS + 40 * MORE))
 def test_rows_of_more_nested_tables(seed: int) -> None:
     assert_nested_rows(seed)
 
