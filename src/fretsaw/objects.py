@@ -106,7 +106,8 @@ def _datetimes(array: pa.Array) -> Objects:
     whole, fits = _in_microseconds(instants)
     first, last = datetime.datetime.min, datetime.datetime.max
     fits &= _within(whole, first, last)
-    zone = array.type.tz and pa.scalar(0, array.type).as_py().tzinfo
+    # Of nanoseconds, pyarrow would ask pandas, which has zones of its own.
+    zone = array.type.tz and pa.scalar(0, pa.timestamp("us", array.type.tz)).as_py().tzinfo
     if not zone:
         return _converted(array, instants, whole, fits)
 

@@ -170,7 +170,11 @@ class Codec:
 
     def _decompressed(self, data: bytes) -> bytes:
         if self.kind == ZLIB:
-            return bytes(isal_zlib.decompressobj(-15).decompress(data, self.block_size))
+            stream = isal_zlib.decompressobj(-15)
+            found = bytes(stream.decompress(data, self.block_size))
+            if not stream.eof and (stream.decompress(stream.unconsumed_tail, 1) or not stream.eof):
+                raise MalformedOrc("a chunk does not end where it should")
+            return found
         room = bytearray(self.block_size)
         if self.kind == SNAPPY:
             size = cramjam.snappy.decompress_raw_into(data, room)
