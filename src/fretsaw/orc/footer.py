@@ -93,6 +93,8 @@ def _blocks(stripes: Any, size: int) -> tuple[Block, ...]:
                 f"stripe {ordinal} claims {stripe.number_of_rows} rows in {stored} bytes at "
                 f"{stripe.offset}"
             )
+        if not stripe.HasField("number_of_rows") or not stripe.HasField("footer_length"):
+            raise MalformedOrc(f"stripe {ordinal} does not say how many rows it has, or no footer")
         if stripe.number_of_rows and not stripe.footer_length:
             raise MalformedOrc(f"stripe {ordinal} has no footer")
         blocks.append(
