@@ -21,6 +21,7 @@ def test_exports_are_pinned() -> None:
         "LayerKind",
         "Plan",
         "Predicate",
+        "NotWritableError",
         "PredicateSyntaxError",
         "PredicateTypeError",
         "Row",

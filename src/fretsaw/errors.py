@@ -48,6 +48,10 @@ class SchemaMismatchError(FretsawError):
     """Files of one scan disagree about a column."""
 
 
+class NotWritableError(FretsawError, ValueError):
+    """A result cannot be written there, or not in that format."""
+
+
 def _overview(names: list[str]) -> str:
     shown = ", ".join(map(repr, names[:8]))
     return f"the columns are {shown}{', ...' if len(names) > 8 else ''}" if names else "it has none"

@@ -169,20 +169,22 @@ def blocks(start: int, end: int) -> BlockPredicate:
     return _Ordinals(start, end)
 
 
-def byte_ranges(blocks: Sequence[Block], target: int) -> Iterator[tuple[int, int]]:
-    """Adjoining byte ranges that divide the blocks, about `target` bytes of them in each."""
-    ordered = sorted(blocks, key=lambda block: block.midpoint)
+def byte_ranges(
+    blocks: Sequence[Block], sizes: Sequence[int], target: int
+) -> Iterator[tuple[int, int]]:
+    """Adjoining byte ranges that divide the blocks, about `target` of their `sizes` in each."""
+    ordered = sorted(zip(blocks, sizes, strict=True), key=lambda sized: sized[0].midpoint)
     start, size = 0, 0
-    for position, block in enumerate(ordered):
+    for position, (block, block_size) in enumerate(ordered):
         if size == 0:
             start = max(start, min(block.offset, block.midpoint))
-        size += block.compressed_size
+        size += block_size
         if position + 1 == len(ordered):
             yield start, max(block.midpoint + 1, block.offset + block.compressed_size)
             return
-        following = ordered[position + 1]
+        following, following_size = ordered[position + 1]
         # A cut is nearer to the target here than behind the next block, and divides the two.
-        if size + following.compressed_size // 2 > target and following.midpoint > block.midpoint:
+        if size + following_size // 2 > target and following.midpoint > block.midpoint:
             end = following.offset if following.offset > block.midpoint else following.midpoint
             yield start, end
             start, size = end, 0

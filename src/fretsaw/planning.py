@@ -1,14 +1,21 @@
-"""What a reading would read: its plan, and the rows that indexes leave of one file.
+"""What a reading would read: its plan, the parts to share out, the rows that indexes leave.
 
 Files are opened and indexes read, never data pages; what each source of proofs dropped is taken
 from a trace of that.
 """
 
+from collections.abc import Iterator
+from dataclasses import dataclass
+
 from fretsaw.condition import checks_of
-from fretsaw.plan import Amount, FilePlan, Plan, block_plan
+from fretsaw.files import OpenFile
+from fretsaw.layout import byte_range, byte_ranges
+from fretsaw.plan import Amount, BlockRows, FilePlan, Plan, block_plan
 from fretsaw.projection import NO_COLUMNS
 from fretsaw.reading import FileShare, Reading
+from fretsaw.schema import SchemaNode
 from fretsaw.selection import RowSelection
+from fretsaw.sources import Entry
 from fretsaw.storage import source_name
 from fretsaw.trace import Pruned, trace
 
@@ -40,6 +47,46 @@ def plan_of(reading: Reading, piece_bytes: int) -> Plan:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A byte range of one file, and what is read of it at most."""
+
+    entry: Entry
+    start: int
+    end: int
+    bytes: int
+    """Roughly, of the pages that may hold a match."""
+    rows: int
+    """How many may match."""
+    proven: int
+    """Of these, how many surely do."""
+
+
+def parts_of(reading: Reading, target_bytes: int) -> Iterator[Part]:
+    """The files cut between blocks into parts of about so many bytes that survive pruning."""
+    for share in reading.shares():
+        file, leaves = share.file, _leaves(reading, share.file)
+        surveyed = list(reading.surveyed(share, reading.projection))
+        blocks = [part.selected.block for part in surveyed]
+        sizes = [_bytes_left(file, part.selected, leaves) for part in surveyed]
+        for start, end in byte_ranges(blocks, sizes, target_bytes):
+            inside = byte_range(start, end)
+            places = [place for place, block in enumerate(blocks) if inside.keeps(block)]
+            yield Part(
+                file.entry,
+                start,
+                end,
+                bytes=sum(sizes[place] for place in places),
+                rows=sum(surveyed[place].selected.rows.selected_count for place in places),
+                proven=sum(surveyed[place].proven_count for place in places),
+            )
+
+
+def _bytes_left(file: OpenFile, selected: BlockRows, leaves: list[SchemaNode]) -> int:
+    whole = sum(int(chunk.sizes.sum()) for chunk in file.chunks(selected.block, leaves))
+    return max(1, whole * selected.rows.selected_count // selected.block.num_rows)
+
+
 def rows_left(reading: Reading) -> RowSelection:
     """The rows of the one file of a reading that its indexes cannot rule out."""
     reading.check()
@@ -58,12 +105,9 @@ def rows_left(reading: Reading) -> RowSelection:
 
 def _file_plan(reading: Reading, share: FileShare, piece_bytes: int) -> FilePlan:
     file = share.file
-    leaves = list(reading.projection(file).leaves)
+    leaves = _leaves(reading, file)
     with trace() as pruning:
         surveyed = list(reading.surveyed(share, reading.projection))
-    if reading.query.predicate is not None:
-        checked = [check.leaf for check in checks_of(reading.condition(file))]
-        leaves = list({leaf.leaf_index: leaf for leaf in (*leaves, *checked)}.values())
     not_kept = len(share.selected.kept) - len(surveyed)
     return FilePlan(
         blocks=[
@@ -79,6 +123,14 @@ def _file_plan(reading: Reading, share: FileShare, piece_bytes: int) -> FilePlan
         ),
         proven=sum(part.proven_count for part in surveyed),
     )
+
+
+def _leaves(reading: Reading, file: OpenFile) -> list[SchemaNode]:
+    """The leaves that are read of a file: those of the result and those that are checked."""
+    leaves = list(reading.projection(file).leaves)
+    if reading.query.predicate is not None:
+        leaves += [check.leaf for check in checks_of(reading.condition(file))]
+    return list({leaf.leaf_index: leaf for leaf in leaves}.values())
 
 
 def _dropped_by(pruned: list[Pruned], blocks: int) -> dict[str, int]:

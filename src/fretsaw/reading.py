@@ -65,12 +65,14 @@ class Reading:
         query: Query,
         missing_is_null: bool,
         opened: OpenFile | None = None,
+        settled: Target | None = None,
     ) -> None:
         self.listing = listing
         self._options = options
         self.query = query
         self._missing_is_null = missing_is_null
         self._opened = opened
+        self._settled = settled
         self._numbers_rows = query.rows is not None or query.row_index is not None
         """Whether the place of each file matters, so that none may be left unopened."""
         if self._numbers_rows and listing.is_split and listing.entries[0].first_row is None:
@@ -113,7 +115,7 @@ class Reading:
         """Check what was asked for against the file that settles it; no data is read."""
         _ = self.schema
         if self.query.predicate is not None:
-            if self._missing_is_null:
+            if self._missing_is_null and not self.listing.is_split:
                 for file, _ in self._where_found(self._checked):
                     self.condition(file)
             self.condition(self._first)
@@ -177,9 +179,9 @@ class Reading:
             except ColumnNotFoundError:
                 if self._missing_is_null:
                     return pa.scalar(None)
-                if file is self._first:
+                if self._settled is None and file is self._first:
                     raise
-                raise lacks_column(file.name, spelled(path), self._first.name) from None
+                raise lacks_column(file.name, spelled(path), self.target.source) from None
 
         self._conditions[key] = resolve(self.query.predicate, find, file.name)
         return self._conditions[key]
@@ -202,7 +204,7 @@ class Reading:
         projection = project(
             file.reader,
             file.name,
-            self._target,
+            self.target,
             constants,
             self._missing_is_null,
             self.query.row_index,
@@ -223,7 +225,10 @@ class Reading:
         return leaves if leaf is None else leaves.only(names.place(leaf))
 
     @cached_property
-    def _target(self) -> Target:
+    def target(self) -> Target:
+        """The columns of the result; a part of a scan has those of the whole."""
+        if self._settled is not None:
+            return self._settled
         listing, columns = self.listing, self.query.columns
         if self._missing_is_null:
             # Any file may be the first to have a column.
@@ -264,7 +269,7 @@ class Reading:
 
     def _files(self, backward: bool = False) -> Iterator[OpenFile]:
         """The files, opened in order as they are asked for."""
-        entries, first = self._entries, self._opened
+        entries, first = self.entries, self._opened
         found = {None, *(entry.found_in for entry in self.listing.entries)}
         found -= {entry.found_in for entry in entries}
         if first is not None:
@@ -278,13 +283,13 @@ class Reading:
             found.add(file.entry.found_in)
             yield file
         for entry in entries:
-            if entry.found_in not in found:
+            if entry.found_in not in found and not self.listing.is_split:
                 raise nothing_in(str(entry.found_in))
         if first is not None and backward:
             yield first
 
     @cached_property
-    def _entries(self) -> Sequence[Entry]:
+    def entries(self) -> Sequence[Entry]:
         """The files that the values of their folders do not rule out."""
         listing, predicate = self.listing, self.query.predicate
         if predicate is None or not listing.partitions.names or self._numbers_rows:
@@ -329,7 +334,7 @@ class Reading:
         """Whether the first row of each share is its place in the whole scan."""
         if self.listing.is_split:
             return self.listing.entries[0].first_row is not None
-        return self._numbers_rows or len(self._entries) == len(self.listing.entries)
+        return self._numbers_rows or len(self.entries) == len(self.listing.entries)
 
     def shares(self) -> Iterator[FileShare]:
         """What is read of each file, in order; files behind a window are not opened."""

@@ -5,6 +5,7 @@ for. Each result opens the file, resolves the query against it, and runs it.
 """
 
 import operator
+import os
 import sys
 from collections import deque
 from collections.abc import Iterator, Sequence
@@ -29,9 +30,11 @@ from fretsaw.trace import trace
 if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
+    from pyspark.sql import DataFrame, SparkSession
 
     from fretsaw.columns import ColumnBatch, ColumnBatches
     from fretsaw.files import OpenFile
+    from fretsaw.projection import Target
     from fretsaw.reading import Reading
     from fretsaw.rows import Row
 
@@ -84,6 +87,8 @@ class Scan:
     _missing: Literal["error", "null"] = "error"
     _opened: "OpenFile | None" = None
     _query: Query = field(default_factory=Query)
+    _settled: "Target | None" = None
+    """The columns of the scan that this one is a part of."""
 
     # What to read -------------------------------------------------------------------------------
 
@@ -274,27 +279,65 @@ class Scan:
             rows = sum(batch.num_rows for batch in self.batches())
         return compare(plan, rows, actual)
 
+    def write(self, path: str | os.PathLike[str], format: str | None = None) -> int:
+        """Write the result to a file, which is complete or absent; how many rows it has.
+
+        The format is "parquet", "orc", "csv", "json" (lines) or "arrow", by default what the
+        path's suffix says.
+
+        >>> import pathlib, pyarrow as pa, pyarrow.parquet as pq, tempfile
+        >>> folder = pathlib.Path(tempfile.mkdtemp())
+        >>> pq.write_table(pa.table({"id": [7, 8], "city": ["NYC", None]}), folder / "a.parquet")
+        >>> scan(folder / "a.parquet").write(folder / "a.jsonl")
+        2
+        >>> print((folder / "a.jsonl").read_text(), end="")
+        {"id":7,"city":"NYC"}
+        {"id":8,"city":null}
+        """
+        from fretsaw.write import destination, format_of, write_file
+
+        chosen, listing = format_of(path, format), self._listing()
+        place = destination(path, listing.entries)
+        listed = replace(self, _sources=listing)
+        return write_file(listed.batches(), listed.schema, place, chosen)
+
     def splits(self, target_bytes: int = 128 << 20) -> list["Scan"]:
         """Scans that partition this one by byte range, each of about `target_bytes`."""
         if self._query.window:
             raise ValueError("a scan with skip(), head() or tail() cannot be split: split it first")
         if target_bytes < 1:
             raise ValueError(f"target_bytes must be at least 1, not {target_bytes}")
-        listing, reading = self._listing(), self._reading()
+        reading = self._reading()
         reading.check()
         return [
-            replace(
-                self,
-                _sources=listing.only(
+            self._part(
+                reading.listing.only(
                     share.file.entry, share.first_row if reading.knows_places else None
                 ),
-                _opened=None,
+                reading.target,
             ).filter(byte_range(start, end))
             for share in reading.shares()
             for start, end in byte_ranges(
-                [part.block for part in share.selected.kept], target_bytes
+                [part.block for part in share.selected.kept],
+                [part.block.compressed_size for part in share.selected.kept],
+                target_bytes,
             )
         ]
+
+    def to_spark(
+        self,
+        spark: "SparkSession",
+        ordered: bool = False,
+        on_corrupt: Literal["error", "skip"] = "error",
+    ) -> "DataFrame":
+        """The result as a data frame of Spark: planned now, read by its tasks when it is used.
+
+        `ordered` keeps the rows in the order of the files. `on_corrupt="skip"` leaves out files
+        that cannot be read.
+        """
+        from fretsaw.spark.pipeline import Job
+
+        return Job(self, spark, ordered=ordered, on_corrupt=on_corrupt).dataframe()
 
     # Inside -------------------------------------------------------------------------------------
 
@@ -311,7 +354,12 @@ class Scan:
 
         opened = self._opened if self._opened and not self._opened.source.closed else None
         missing_is_null = self._missing == "null"
-        return Reading(self._listing(), self._options, self._query, missing_is_null, opened)
+        listing, settled = self._listing(), self._settled
+        return Reading(listing, self._options, self._query, missing_is_null, opened, settled)
+
+    def _part(self, listing: Listing, settled: "Target | None") -> "Scan":
+        """The same scan of some of its files, with the columns of all once they are settled."""
+        return replace(self, _sources=listing, _opened=None, _settled=settled)
 
     def _batches(self, batch_size: int) -> Iterator[pa.RecordBatch]:
         tables = self._reading().tables(STREAM_PIECE)
@@ -337,14 +385,16 @@ class Scan:
     def _only(self, leaf: Path | int) -> "Scan":
         """The same scan without columns that nobody looks at."""
         query = self._query
-        if query.columns is not None or not isinstance(leaf, str | tuple):
+        may_lack_it = self._settled is not None and self._missing == "null"
+        if query.columns is not None or may_lack_it or not isinstance(leaf, str | tuple):
             return self
         name = leaf if isinstance(leaf, str) else ".".join(leaf)
         is_extra = name in (query.row_index, query.file_path)
         return self._with(columns=() if is_extra else (leaf,))
 
     def _with(self, **changes: Any) -> "Scan":
-        return replace(self, _query=replace(self._query, **changes))
+        settled = None if "columns" in changes else self._settled
+        return replace(self, _query=replace(self._query, **changes), _settled=settled)
 
     def _with_window(self, **change: int) -> "Scan":
         window = replace(self._query.window, **change)
@@ -359,7 +409,8 @@ class Scan:
     def __reduce__(self) -> tuple[Any, ...]:
         if any(is_file_object(origin) for origin in self._origins()):
             raise TypeError("a scan of an open file cannot be pickled: scan its path or its bytes")
-        return Scan, (self._sources, self._options, self._missing, None, self._query)
+        state = (self._sources, self._options, self._missing, None, self._query, self._settled)
+        return Scan, state
 
     def __repr__(self) -> str:
         return f"Scan({names_of(self._origins())!r}{self._query})"
