@@ -27,6 +27,7 @@ OFFSET, INDEX_LENGTH, DATA_LENGTH, STRIPE_FOOTER_LENGTH, STRIPE_ROWS = 1, 2, 3, 
 STREAMS = 1
 KIND, COLUMN, LENGTH = 1, 2, 3
 SUBTYPES, NAMES = 2, 3
+ENCODINGS, ENCODING = 2, 1
 # Kinds of streams
 DATA, ROW_INDEX, BLOOM_FILTER, BLOOM_FILTER_UTF8 = 1, 6, 7, 8
 INDEX_KINDS = (ROW_INDEX, BLOOM_FILTER, BLOOM_FILTER_UTF8)
@@ -110,6 +111,20 @@ def unpacked(data: bytes) -> list[int]:
         number, position = read_varint(data, position)
         numbers.append(number)
     return numbers
+
+
+def opened(data: bytes, codec: int, block: int) -> bytes:
+    """Bytes without their compression: chunks whose headers say how long and whether as is."""
+    if not codec:
+        return data
+    parts = []
+    position = 0
+    while position < len(data):
+        header = int.from_bytes(data[position : position + 3], "little")
+        body = data[position + 3 : position + 3 + (header >> 1)]
+        parts.append(body if header & 1 else CODECS[codec](body, block))
+        position += 3 + (header >> 1)
+    return b"".join(parts)
 
 
 def zigzag(number: int) -> int:
@@ -215,16 +230,29 @@ def restated(statistics: bytes, changes: Changes) -> bytes:
 
 def written(table: pa.Table, rows: int, **options: Any) -> bytes:
     """A file by pyarrow in stripes of so many rows, whatever the size of their bytes."""
-    whole = Crafted(written_at_once(table, **options))
     starts = range(0, table.num_rows, rows) if table.num_rows > rows else ()
     # Copies: pyarrow loses the offset of a sliced struct.
     numbers = pa.array(range(table.num_rows))
     parts = [table.take(numbers[at : at + rows]) for at in starts]
-    pieces = [Crafted(written_at_once(part, **options)) for part in parts]
-    if pieces:
-        whole.stripes = [stripe for piece in pieces for stripe in piece.stripes]
-        whole.metadata = {1: [each for piece in pieces for each in piece.metadata[1]]}
-    return whole.to_bytes()
+    pieces = [written_at_once(part, **options) for part in parts]
+    return joined(written_at_once(table, **options), pieces)
+
+
+def joined(whole: bytes, pieces: Sequence[bytes]) -> bytes:
+    """A file with the stripes of others, if any, which have the same rows by the same writer."""
+    file, others = Crafted(whole), [Crafted(piece) for piece in pieces]
+    if others:
+        file.stripes = [stripe for other in others for stripe in other.stripes]
+        file.metadata = {1: [each for other in others for each in other.metadata[1]]}
+    return file.to_bytes()
+
+
+def without_row_index(data: bytes) -> bytes:
+    file = Crafted(data)
+    for stripe in file.stripes:
+        stripe.streams = [stream for stream in stripe.streams if stream.kind != ROW_INDEX]
+    file.footer[STRIDE] = [0]
+    return file.to_bytes()
 
 
 def written_at_once(table: pa.Table, **options: Any) -> bytes:
@@ -455,17 +483,7 @@ class Crafted:
         return found
 
     def _opened(self, data: bytes) -> bytes:
-        """Bytes without their compression."""
-        if not self._codec:
-            return data
-        parts = []
-        position = 0
-        while position < len(data):
-            header = int.from_bytes(data[position : position + 3], "little")
-            body = data[position + 3 : position + 3 + (header >> 1)]
-            parts.append(body if header & 1 else CODECS[self._codec](body, self._block))
-            position += 3 + (header >> 1)
-        return b"".join(parts)
+        return opened(data, self._codec, self._block)
 
     def _closed(self, data: bytes) -> bytes:
         """Bytes as a compressed file has them, in chunks that say they are not compressed."""

@@ -1,26 +1,48 @@
 """ORC files for the tests: written by pyarrow and by pyorc, and what their footers say.
 
 `orc_bytes` and `pyorc_bytes` write, `pyarrow_orc` is what pyarrow reads of the same bytes.
-`layout_of` reads the postscript, the footer and the stripe footers with a reader of protobuf's
-wire format of its own. In: the bytes of a file. Out: stripes with their rows, the byte ranges of
-their streams and the encodings of their columns, and the rows in a stride.
+`layout_of` reads the postscript, the footer and the stripe footers. In: the bytes of a file. Out:
+stripes with their rows, the byte ranges of their streams and the encodings of their columns, and
+the rows in a stride.
 `assert_same_rows` compares tables of any type that pyarrow reads, unions among them.
 """
 
 import datetime as dt
 import io
-import zlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any
 
-import cramjam
 import pyarrow as pa
 import pyarrow.orc as orc
 import pyorc
 
 from tests.nested_data import assert_same_nested, steps
+from tests.orc_craft import (
+    BLOCK_SIZE,
+    COLUMN,
+    COMPRESSION,
+    DATA_LENGTH,
+    ENCODING,
+    ENCODINGS,
+    FOOTER_LENGTH,
+    INDEX_LENGTH,
+    KIND,
+    LENGTH,
+    OFFSET,
+    ROWS,
+    STREAMS,
+    STRIDE,
+    STRIPE_FOOTER_LENGTH,
+    STRIPE_ROWS,
+    STRIPES,
+    Changes,
+    Crafted,
+    Message,
+    opened,
+    parsed,
+)
 from tests.pages import Span
 
 COMPRESSIONS = ("uncompressed", "zlib", "snappy", "zstd", "lz4")
@@ -45,7 +67,9 @@ class Kind(IntEnum):
 
 
 INDEXES = (Kind.ROW_INDEX, Kind.BLOOM_FILTER, Kind.BLOOM_FILTER_UTF8, Kind.ENCRYPTED_INDEX)
-ENCODINGS = ("direct", "dictionary", "direct v2", "dictionary v2")
+ENCODING_NAMES = ("direct", "dictionary", "direct v2", "dictionary v2")
+CODEC_NAMES = ("uncompressed", "zlib", "snappy", "lzo", "lz4", "zstd")
+STRIPE_LENGTHS = (INDEX_LENGTH, DATA_LENGTH, STRIPE_FOOTER_LENGTH)
 
 
 @dataclass(frozen=True)
@@ -111,95 +135,38 @@ class Layout:
 # Reading footers
 
 
-def varint(data: bytes, at: int) -> tuple[int, int]:
-    """The number at a position, and where it ends."""
-    value = shift = 0
-    while True:
-        byte = data[at]
-        value |= (byte & 0x7F) << shift
-        at, shift = at + 1, shift + 7
-        if byte < 0x80:
-            return value, at
-
-
-def fields(message: bytes) -> Iterator[tuple[int, Any, int]]:
-    """The fields of a protobuf message: number, value and where it ends.
-
-    Numbers are `int`, all else is `bytes`.
-    """
-    at = 0
-    while at < len(message):
-        tag, at = varint(message, at)
-        value: Any
-        if tag & 7 == 0:
-            value, at = varint(message, at)
-        else:
-            length, at = {1: (8, at), 5: (4, at)}.get(tag & 7) or varint(message, at)
-            value, at = message[at : at + length], at + length
-        yield tag >> 3, value, at
-
-
-def numbers(message: bytes) -> dict[int, int]:
-    """The fields of a message that are numbers, the last of each; 0 is not written by some."""
-    return {number: value for number, value, _ in fields(message) if isinstance(value, int)}
-
-
-def messages(message: bytes, number: int) -> list[bytes]:
-    return [value for at, value, _ in fields(message) if at == number and isinstance(value, bytes)]
-
-
-def lz4_block(data: bytes) -> bytes:
-    return bytes(cramjam.lz4.decompress_block(data, output_len=1 << 20))
-
-
-# By their numbers in the postscript; 3 is LZO.
-CODECS: dict[int, tuple[str, Callable[[bytes], bytes]]] = {
-    0: ("uncompressed", bytes),
-    1: ("zlib", lambda data: zlib.decompress(data, -zlib.MAX_WBITS)),
-    2: ("snappy", lambda data: bytes(cramjam.snappy.decompress_raw(data))),
-    4: ("lz4", lz4_block),
-    5: ("zstd", lambda data: bytes(cramjam.zstd.decompress(data))),
-}
-
-
-def decompressed(data: bytes, codec: int) -> bytes:
-    """A section of a file, chunk by chunk: three bytes say the length and whether it is stored."""
-    if codec == 0:
-        return data
-    pieces: list[bytes] = []
-    at = 0
-    while at < len(data):
-        header = int.from_bytes(data[at : at + 3], "little")
-        piece, at = data[at + 3 : at + 3 + (header >> 1)], at + 3 + (header >> 1)
-        pieces.append(piece if header & 1 else CODECS[codec][1](piece))
-    return b"".join(pieces)
+def number(message: Message, field: int) -> int:
+    """A field that is a number; 0 is not written by some."""
+    value: int = message.get(field, [0])[-1]
+    return value
 
 
 def layout_of(data: bytes) -> Layout:
     """The stripes of a file, as the footers have them."""
     end = len(data) - 1 - data[-1]
-    postscript = numbers(data[end:-1])
-    codec = postscript.get(2, 0)
-    footer = decompressed(data[end - postscript[1] : end], codec)
+    postscript = parsed(data[end:-1])
+    codec, block = number(postscript, COMPRESSION), number(postscript, BLOCK_SIZE)
+    footer = parsed(opened(data[end - number(postscript, FOOTER_LENGTH) : end], codec, block))
     stripes: list[Stripe] = []
-    for information in messages(footer, 3):
+    for information in map(parsed, footer.get(STRIPES, [])):
         first_row = stripes[-1].end_row if stripes else 0
-        stripes.append(read_stripe(data, numbers(information), codec, first_row))
-    return Layout(tuple(stripes), numbers(footer).get(8, 0), CODECS[codec][0])
+        lengths = [number(information, field) for field in STRIPE_LENGTHS]
+        offset = number(information, OFFSET)
+        span = Span(offset, offset + sum(lengths))
+        message = parsed(opened(data[span.end - lengths[-1] : span.end], codec, block))
+        streams = tuple(streams_of(message, offset))
+        encodings = [ENCODING_NAMES[number(parsed(m), ENCODING)] for m in message[ENCODINGS]]
+        end_row = first_row + number(information, STRIPE_ROWS)
+        stripes.append(Stripe(first_row, end_row, span, streams, tuple(encodings)))
+    return Layout(tuple(stripes), number(footer, STRIDE), CODEC_NAMES[codec])
 
 
-def read_stripe(data: bytes, said: dict[int, int], codec: int, first_row: int) -> Stripe:
-    offset, index, values, footer, rows = (said.get(number, 0) for number in range(1, 6))
-    end = offset + index + values + footer
-    message = decompressed(data[end - footer : end], codec)
-    streams: list[Stream] = []
-    at = offset
-    for entry in map(numbers, messages(message, 1)):
-        kind, length = Kind(entry.get(1, 0)), entry.get(3, 0)
-        streams.append(Stream(kind, entry.get(2, 0), Span(at, at + length)))
-        at += length
-    encodings = tuple(ENCODINGS[numbers(entry).get(1, 0)] for entry in messages(message, 2))
-    return Stripe(first_row, first_row + rows, Span(offset, end), tuple(streams), encodings)
+def streams_of(footer: Message, offset: int) -> Iterator[Stream]:
+    """The streams of a stripe, one behind the other."""
+    for entry in map(parsed, footer.get(STREAMS, [])):
+        end = offset + number(entry, LENGTH)
+        yield Stream(Kind(number(entry, KIND)), number(entry, COLUMN), Span(offset, end))
+        offset = end
 
 
 # Writing
@@ -265,7 +232,7 @@ def pyorc_bytes(
 def orc_type(kind: pa.DataType) -> str:
     """An Arrow type as ORC spells it."""
     if pa.types.is_struct(kind):
-        return f"struct<{','.join(f'{item.name}:{orc_type(item.type)}' for item in kind)}>"
+        return f"struct<{','.join(f'`{item.name}`:{orc_type(item.type)}' for item in kind)}>"
     if pa.types.is_map(kind):
         return f"map<{orc_type(kind.key_type)},{orc_type(kind.item_type)}>"
     if pa.types.is_list(kind):
@@ -315,9 +282,17 @@ def pyorc_table(table: pa.Table, **options: Any) -> bytes:
 
 def small_chunks(size: int, compression: str, **options: Any) -> dict[str, Any]:
     """Options for pyorc that compress so many bytes at a time, at least 32."""
-    kind = pyorc.CompressionKind[compression.upper().replace("UNCOMPRESSED", "NONE")]
     sizes = {"compression_block_size": size, "memory_block_size": size}
-    return {"compression": kind, **sizes, **options}
+    return {"compression": codec_of_pyorc(compression), **sizes, **options}
+
+
+def codec_of_pyorc(name: str) -> pyorc.CompressionKind:
+    return pyorc.CompressionKind[name.upper().replace("UNCOMPRESSED", "NONE")]
+
+
+def type_count(kind: pa.DataType) -> int:
+    """How many of the numbers of ORC's columns a type takes."""
+    return 1 + sum(type_count(item.type) for _, item in steps(kind))
 
 
 def pyarrow_orc(data: bytes) -> pa.Table:
@@ -326,55 +301,21 @@ def pyarrow_orc(data: bytes) -> pa.Table:
 
 
 def with_row_count(data: bytes, rows: int) -> bytes:
-    """The file with this number of rows in its footer, which must not be compressed."""
-    end = len(data) - 1 - data[-1]
-    start = end - numbers(data[end:-1])[1]
-    changed = bytearray(data)
-    for number, value, value_end in fields(data[start:end]):
-        if number == 6:
-            size = len(rewritten_varint(value))
-            piece = rewritten_varint(rows, size)
-            changed[start + value_end - size : start + value_end] = piece
-    return bytes(changed)
+    """The file with this number of rows in its footer."""
+    file = Crafted(data)
+    file.footer[ROWS] = [rows]
+    return file.to_bytes()
 
 
 def with_positions(
     data: bytes, column: int, entry: int, change: Callable[[list[int]], list[int]]
 ) -> bytes:
-    """The file with other positions in an entry of a row index of its first stripe.
-
-    Only for files that are not compressed. No position may need more bytes than before.
-    """
-    [stripe, *_], changed = layout_of(data).stripes, bytearray(data)
-    [index] = [s for s in stripe.streams if (s.kind, s.column) == (Kind.ROW_INDEX, column)]
-    entries = list(fields(data[index.span.start : index.span.end]))
-    _, message, entry_end = entries[entry]
-    for number, packed, end in fields(message):
-        if number == 1:
-            start = index.span.start + entry_end - len(message) + end - len(packed)
-            changed[start : start + len(packed)] = rewritten(packed, change)
-    return bytes(changed)
-
-
-def rewritten(packed: bytes, change: Callable[[list[int]], list[int]]) -> bytes:
-    """Packed numbers with other values, each as long as it was."""
-    found: list[tuple[int, int]] = []
-    at = 0
-    while at < len(packed):
-        value, end = varint(packed, at)
-        found.append((value, end - at))
-        at = end
-    values = change([value for value, _ in found])
-    sizes = [size for _, size in found]
-    return b"".join(map(rewritten_varint, values, sizes))
-
-
-def rewritten_varint(value: int, size: int = 0) -> bytes:
-    """A number in this many bytes, which may be more than needed."""
-    size = size or max(1, -(-value.bit_length() // 7))
-    assert 0 <= value < 1 << 7 * size
-    more = [0x80] * (size - 1) + [0]
-    return bytes((value >> 7 * i) & 0x7F | bit for i, bit in enumerate(more))
+    """The file with other positions in an entry of a row index of its first stripe."""
+    file = Crafted(data)
+    strides = file.strides(column)
+    changes: list[list[Changes]] = [[{} for _ in stripe] for stripe in strides]
+    changes[0][entry] = {"positions": change(strides[0][entry]["positions"])}
+    return file.set_strides(column, changes).to_bytes()
 
 
 # Comparing

@@ -1,4 +1,4 @@
-"""Block predicates: which row groups a byte range keeps, and what that does to a scan."""
+"""Block predicates: which blocks a byte range keeps, and what that does to a scan."""
 
 import io
 import itertools
@@ -8,6 +8,7 @@ import random
 from collections.abc import Callable, Sequence
 from functools import reduce
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -17,6 +18,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import fretsaw as fs
+from tests.formats import in_blocks, written
 
 EVERYWHERE = (-(2**70), 2**70)
 
@@ -28,30 +30,29 @@ def numbered(first: int, count: int) -> pa.Table:
     return pa.table({"id": pa.array(ids, pa.int64()), "name": pa.array(names, pa.string())})
 
 
-def file_of(
-    block_sizes: tuple[int, ...], *, dictionary: bool = True, codec: str = "snappy"
-) -> bytes:
-    """A file with a row group for each size, zero included."""
-    sink = io.BytesIO()
-    options = {"use_dictionary": dictionary, "compression": codec, "write_page_index": True}
-    with pq.ParquetWriter(sink, numbered(0, 0).schema, **options) as writer:
-        first = 0
-        for size in block_sizes:
-            writer.write_table(numbered(first, size), row_group_size=max(size, 1))
-            first += size
-    return sink.getvalue()
+def file_of(blocks: Sequence[int], writer: str = "parquet", **options: Any) -> bytes:
+    """A file with a block for each size, zero included in Parquet."""
+    return written(numbered(0, sum(blocks)), writer, blocks, **options)
 
 
+SEVERAL = (40, 3, 500, 1, 77, 40, 12)
 FILES = {
-    "one block": file_of((40,)),
-    "several blocks": file_of((40, 3, 500, 1, 77, 40, 12)),
+    "one block": file_of([40], write_page_index=True),
+    "several blocks": file_of(SEVERAL, write_page_index=True),
     "several blocks, no dictionary, not compressed": file_of(
-        (5, 9, 1, 200, 30), dictionary=False, codec="none"
+        [5, 9, 1, 200, 30], write_page_index=True, use_dictionary=False, compression="none"
     ),
-    "empty blocks between": file_of((0, 6, 0, 0, 4, 0)),
-    "no blocks": file_of(()),
+    "empty blocks between": file_of([0, 6, 0, 0, 4, 0], write_page_index=True),
+    "no blocks": file_of([], write_page_index=True),
+    "several stripes": file_of(SEVERAL, "orc", row_index_stride=16, blooms=True),
+    "several stripes, compressed": file_of(
+        [5, 9, 1, 200, 30], "pyorc", row_index_stride=50, compression="zlib"
+    ),
+    "several stripes, no row index": file_of(SEVERAL, "pyorc", row_index_stride=0),
+    "no stripes": file_of([], "orc"),
 }
 files = st.sampled_from(sorted(FILES)).map(FILES.__getitem__)
+several = pytest.mark.parametrize("name", ["several blocks", "several stripes"])
 bounds = st.integers(-50, 12_000) | st.integers(-(2**70), 2**70)
 
 
@@ -60,31 +61,10 @@ def ids_of(scan: fs.Scan) -> list[int]:
     return ids
 
 
-def midpoints(metadata: pq.FileMetaData) -> list[int]:
-    """The rule: start of the first chunk, its dictionary included, and half of all the chunks."""
-    found = []
-    for number in range(metadata.num_row_groups):
-        block = metadata.row_group(number)
-        chunks = [block.column(leaf) for leaf in range(block.num_columns)]
-        start = chunks[0].data_page_offset
-        # Some writers say 0 where there is no dictionary page.
-        start = min(start, chunks[0].dictionary_page_offset or start)
-        found.append(start + sum(chunk.total_compressed_size for chunk in chunks) // 2)
-    return found
-
-
-def rows_by_block(data: bytes) -> list[range]:
-    metadata = pq.read_metadata(io.BytesIO(data))
-    counts = [metadata.row_group(number).num_rows for number in range(metadata.num_row_groups)]
-    ends = list(itertools.accumulate(counts))
-    return [range(end - count, end) for count, end in zip(counts, ends, strict=True)]
-
-
 def kept(data: bytes, start: int, end: int) -> list[int]:
     """The ids that a byte range must return."""
-    found = midpoints(pq.read_metadata(io.BytesIO(data)))
-    blocks = zip(found, rows_by_block(data), strict=True)
-    return [row for midpoint, rows in blocks if start <= midpoint < end for row in rows]
+    blocks = in_blocks(data)
+    return [row for block in blocks if start <= block.midpoint < end for row in block.rows]
 
 
 @given(files, st.lists(bounds, max_size=12))
@@ -120,22 +100,24 @@ def test_a_range_keeps_the_blocks_whose_midpoint_is_inside(
 @pytest.mark.parametrize("name", sorted(FILES))
 def test_the_midpoint_itself_decides(name: str) -> None:
     data = FILES[name]
-    for midpoint in midpoints(pq.read_metadata(io.BytesIO(data))):
+    for midpoint in [block.midpoint for block in in_blocks(data)]:
         for start, end in [(midpoint, midpoint + 1), (midpoint + 1, 2**63), (-(2**63), midpoint)]:
             scan = fs.scan(data).filter(fs.byte_range(start, end))
             assert ids_of(scan) == kept(data, start, end)
 
 
+@several
 @pytest.mark.parametrize(("start", "end"), [(9, 9), (9, 3), (0, -1), (2**70, -(2**70)), (0, 0)])
-def test_an_empty_range_gives_no_rows_and_no_error(start: int, end: int) -> None:
-    scan = fs.scan(FILES["several blocks"]).filter(fs.byte_range(start, end))
+def test_an_empty_range_gives_no_rows_and_no_error(name: str, start: int, end: int) -> None:
+    scan = fs.scan(FILES[name]).filter(fs.byte_range(start, end))
     assert ids_of(scan) == []
     assert scan.count() == 0
     assert scan.schema == numbered(0, 0).schema
 
 
-def test_bounds_may_be_numpy_integers() -> None:
-    data = FILES["several blocks"]
+@several
+def test_bounds_may_be_numpy_integers(name: str) -> None:
+    data = FILES[name]
     limits = np.iinfo(np.int64)
     whole = fs.byte_range(np.int64(limits.min), np.int64(limits.max))  # type: ignore[arg-type]
     assert ids_of(fs.scan(data).filter(whole)) == ids_of(fs.scan(data))
@@ -147,9 +129,9 @@ def test_bounds_may_be_numpy_integers() -> None:
 def test_blocks_keeps_by_ordinal(data: bytes, start: int, end: int) -> None:
     wanted = [
         row
-        for ordinal, rows in enumerate(rows_by_block(data))
+        for ordinal, block in enumerate(in_blocks(data))
         if start <= ordinal < end
-        for row in rows
+        for row in block.rows
     ]
     assert ids_of(fs.scan(data).filter(fs.blocks(start, end))) == wanted
 
@@ -203,8 +185,9 @@ def test_windows_count_over_the_kept_blocks(
     assert ids_of(scan.tail(count)) == wanted[max(0, len(wanted) - count) :]
 
 
-def test_row_numbers_stay_those_of_the_file() -> None:
-    scan = fs.scan(FILES["several blocks"]).filter(fs.blocks(2, 4)).with_row_index()
+@several
+def test_row_numbers_stay_those_of_the_file(name: str) -> None:
+    scan = fs.scan(FILES[name]).filter(fs.blocks(2, 4)).with_row_index()
     table = scan.to_arrow()
     assert table["index"].to_pylist() == table["id"].to_pylist() == list(range(43, 544))
 
@@ -225,8 +208,9 @@ def test_splits_partition_a_scan(data: bytes, target: int, start: int, end: int)
     assert all_ids(narrow.splits(target_bytes=target)) == ids_of(narrow)
 
 
-def test_splits_follow_the_target() -> None:
-    data = FILES["several blocks"]
+@several
+def test_splits_follow_the_target(name: str) -> None:
+    data = FILES[name]
     assert len(fs.scan(data).splits(target_bytes=2**40)) == 1
     assert len(fs.scan(data).splits()) == 1
     sizes = [len(fs.scan(data).splits(target_bytes=target)) for target in (1, 1_000, 4_000)]
@@ -234,10 +218,11 @@ def test_splits_follow_the_target() -> None:
     assert sizes[0] > sizes[-1] > 0
 
 
-def test_splits_keep_the_columns_and_are_picklable(tmp_path: Path) -> None:
-    path = tmp_path / "blocks.parquet"
-    path.write_bytes(FILES["several blocks"])
-    for source in (path, str(path), FILES["several blocks"]):
+@several
+def test_splits_keep_the_columns_and_are_picklable(name: str, tmp_path: Path) -> None:
+    path = tmp_path / "blocks"
+    path.write_bytes(FILES[name])
+    for source in (path, str(path), FILES[name]):
         scan = fs.scan(source).select("name").with_row_index("row")
         splits = scan.splits(target_bytes=1_000)
         assert len(splits) > 1
@@ -246,8 +231,9 @@ def test_splits_keep_the_columns_and_are_picklable(tmp_path: Path) -> None:
         assert all(copy.schema == scan.schema for copy in copies)
 
 
-def test_a_split_can_be_narrowed_further() -> None:
-    splits = fs.scan(FILES["several blocks"]).splits(target_bytes=1_000)
+@several
+def test_a_split_can_be_narrowed_further(name: str) -> None:
+    splits = fs.scan(FILES[name]).splits(target_bytes=1_000)
     for split in splits:
         rows = ids_of(split)
         assert ids_of(split.skip(2).head(3)) == rows[2:5]
@@ -261,8 +247,9 @@ def test_a_split_can_be_narrowed_further() -> None:
         fs.scan(FILES["several blocks"]).head(1),
         fs.scan(FILES["several blocks"]).tail(1),
         fs.scan(FILES["no blocks"]).skip(0),
+        fs.scan(FILES["several stripes"]).tail(1),
     ],
-    ids=["skip", "head", "tail", "skip nothing"],
+    ids=["skip", "head", "tail", "skip nothing", "tail of stripes"],
 )
 def test_a_window_cannot_be_split(scan: fs.Scan) -> None:
     with pytest.raises(ValueError, match="split"):
@@ -298,21 +285,17 @@ def test_files_by_other_writers(corpus: Path) -> None:
     compared = 0
     for path in sorted((corpus / "parquet" / "data").glob("*.parquet")):
         try:
-            metadata = pq.read_metadata(path)
+            blocks = in_blocks(path.read_bytes())
         except pa.ArrowInvalid:  # no oracle
             continue
         size = path.stat().st_size
         seeded = random.Random(path.name)
         cuts = sorted(seeded.randrange(-10, size + 10) for _ in range(4))
-        edges = [-100, *cuts, *midpoints(metadata)[:20], size + 100]
+        edges = [-100, *cuts, *[block.midpoint for block in blocks][:20], size + 100]
         counts = []
         for start, end in itertools.pairwise(sorted(edges)):
             counts.append(fs.scan(path).filter(fs.byte_range(start, end)).count())
-            wanted = sum(
-                metadata.row_group(number).num_rows
-                for number, midpoint in enumerate(midpoints(metadata))
-                if start <= midpoint < end
-            )
+            wanted = sum(len(block.rows) for block in blocks if start <= block.midpoint < end)
             assert counts[-1] == wanted, f"{path.name}: bytes {start} to {end}"
         assert sum(counts) == fs.scan(path).count(), path.name
         compared += 1

@@ -3,6 +3,7 @@
 import datetime as dt
 import gc
 import io
+import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
@@ -20,6 +21,7 @@ from hypothesis import strategies as st
 
 import fretsaw as fs
 from fretsaw import col
+from tests.formats import nested_file, pyarrow_read
 from tests.layers import (
     REPEATED,
     STRUCT,
@@ -38,7 +40,7 @@ from tests.layers import (
     rebuild,
     storage_of,
 )
-from tests.nested_data import nested_array, nested_table, parquet_bytes, pyarrow_read
+from tests.nested_data import nested_array, nested_table, parquet_bytes
 from tests.pages import Chunk, comparable, random_array, row_groups
 from tests.test_corpus import oracle, parameters
 from tests.test_corpus import scan as corpus_scan
@@ -134,26 +136,41 @@ def assert_column(
     assert_arrow(batches, leaf, expected)
 
 
+ORC_LAYOUTS: tuple[dict[str, Any], ...] = (
+    {"writer": "orc", "row_index_stride": 11, "blooms": True, "file_version": "0.11"},
+    {"writer": "pyorc", "row_index_stride": 11, "compression": "zstd"},
+    {"writer": "orc", "row_index_stride": 4, "compression": "zlib"},
+    {"writer": "orc", "row_index_stride": 0},
+)
+
+
 @cache
-def random_file(seed: int) -> tuple[bytes, pa.Table]:
-    data = parquet_bytes(nested_table(seed, ROWS), **LAYOUTS[seed % len(LAYOUTS)])
+def random_file(seed: int, file_format: str = "parquet") -> tuple[bytes, pa.Table]:
+    layouts = LAYOUTS if file_format == "parquet" else ORC_LAYOUTS
+    data = nested_file(seed, ROWS, **layouts[seed % len(layouts)])
     return data, pyarrow_read(data)
+
+
+def random_files(parquet: range, orc: range) -> pytest.MarkDecorator:
+    """Parameters: the formats of files and their seeds."""
+    files = [*itertools.product(["parquet"], parquet), *itertools.product(["orc"], orc)]
+    return pytest.mark.parametrize(("file_format", "seed"), files)
 
 
 # Rebuilt out of layers
 
 
-@pytest.mark.parametrize("seed", range(6))
-def test_all_leaves_of_random_tables(seed: int) -> None:
-    data, table = random_file(seed)
+@random_files(range(6), range(4))
+def test_all_leaves_of_random_tables(file_format: str, seed: int) -> None:
+    data, table = random_file(seed, file_format)
     for at, (apply, rows) in enumerate([*CONTROLS.values(), BLOCKS]):
         size = SIZES[(seed + at) % len(SIZES)]
         assert_columns(apply(fs.scan(data)), table, rows, size, arrow=at % 3 == 0)
 
 
-@pytest.mark.parametrize("seed", range(12, 18))
-def test_each_leaf_of_random_tables(seed: int) -> None:
-    data, table = random_file(seed)
+@random_files(range(12, 18), range(12, 16))
+def test_each_leaf_of_random_tables(file_format: str, seed: int) -> None:
+    data, table = random_file(seed, file_format)
     controls = [*CONTROLS.values(), BLOCKS]
     for at, leaf in enumerate(leaves_of(table.schema)):
         lookups: tuple[Lookup, ...] = (leaf.name, leaf.path, at)
@@ -178,9 +195,9 @@ def test_random_tables_in_several_files(seed: int) -> None:
         assert_columns(apply(fs.scan(files)), table, rows, size, arrow=False)
 
 
-@pytest.mark.parametrize("seed", range(28, 30))
-def test_splits_of_random_tables(seed: int) -> None:
-    data, table = random_file(seed)
+@random_files(range(28, 30), range(28, 30))
+def test_splits_of_random_tables(file_format: str, seed: int) -> None:
+    data, table = random_file(seed, file_format)
     splits = fs.scan(data).filter(col("row") != 44).splits(target_bytes=1)
     assert len(splits) == 3
     rows = [row for row in range(ROWS) if row != 44]
@@ -192,12 +209,12 @@ def test_splits_of_random_tables(seed: int) -> None:
 @pytest.mark.slow
 @given(
     seed=st.integers(100, 2**32 - 1),
+    file_format=st.sampled_from(["parquet", "parquet", "orc"]),
     name=st.sampled_from(sorted(CONTROLS)),
     size=st.sampled_from(SIZES),
 )
-def test_random_tables_at_random(seed: int, name: str, size: int | None) -> None:
-    data = parquet_bytes(nested_table(seed, ROWS), **LAYOUTS[seed % len(LAYOUTS)])
-    table = pyarrow_read(data)
+def test_random_tables_at_random(seed: int, file_format: str, name: str, size: int | None) -> None:
+    data, table = random_file(seed, file_format)
     apply, rows = CONTROLS[name]
     assert_columns(apply(fs.scan(data)), table, rows, size)
     leaves = leaves_of(table.schema)

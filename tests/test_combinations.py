@@ -1,7 +1,7 @@
 """Filters, selections and windows in any order of calls against lists of rows; when reading stops.
 
 The model is a list of rows, each with its file, its block and its physical number; predicates are
-three-valued functions of a row, byte ranges are held against pyarrow's metadata. `FRETSAW_MORE`
+three-valued functions of a row, byte ranges are held against the metadata. `FRETSAW_MORE`
 multiplies how many orders of calls are tried.
 """
 
@@ -32,6 +32,7 @@ from hypothesis.stateful import (
 
 import fretsaw as fs
 from fretsaw import col
+from tests.formats import in_blocks, written
 from tests.pages import assert_same
 
 MORE = int(os.environ.get("FRETSAW_MORE", "1"))
@@ -39,7 +40,11 @@ NULL = "__HIVE_DEFAULT_PARTITION__"
 FIRST_DAY = date(2024, 1, 1)
 WINDOWS = frozenset({"skip", "head", "tail"})
 COLUMNS = frozenset({"with_row_index", "with_file_path"})
-SOURCES = ("one", "hive", "list", "no index")
+SOURCES = (
+    *("one", "hive", "list", "no index") * 2,
+    *("one in ORC", "one by pyorc", "hive in ORC", "list in ORC", "no index in ORC"),
+    *("mixed hive", "mixed list"),
+)
 WAYS = ("blocks", "bytes", "rows", "predicate", "text")
 ONCE = WINDOWS | {"select", "select_rows"}
 
@@ -116,68 +121,91 @@ def sample(first: int, size: int, year: int, zone: str | None) -> pa.Table:
     return pa.table(columns, schema=SCHEMA)
 
 
-def write(path: Path, table: pa.Table, groups: Sequence[int], **options: Any) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    layout = {"max_rows_per_page": 3, "write_batch_size": 1, "use_dictionary": ["s", "n"]}
-    with pq.ParquetWriter(path, table.schema, **{**layout, **options}) as writer:
-        first = 0
-        for size in groups:
-            writer.write_table(table.slice(first, size), row_group_size=max(size, 1))
-            first += size
-
-
-def middles(path: Path) -> list[tuple[int, int]]:
-    """Rows and midpoint of each block, as pyarrow sees them."""
-    metadata = pq.read_metadata(path)
-    found = []
-    for group in map(metadata.row_group, range(metadata.num_row_groups)):
-        chunks = [group.column(at) for at in range(group.num_columns)]
-        first = chunks[0]
-        starts = [first.data_page_offset, first.dictionary_page_offset]
-        start = min((offset for offset in starts if offset), default=0)  # no rows, no pages
-        size = sum(chunk.total_compressed_size for chunk in chunks)
-        found.append((group.num_rows, start + size // 2))
-    return found
-
-
 def source(sources: Any, parts: Sequence[tuple[Path, pa.Table]]) -> Source:
     """The rows of these files, in this order."""
     rows: list[Row] = []
     for path, table in parts:
-        values = iter(table.to_pylist())
-        for block, (size, middle) in enumerate(middles(path)):
-            for _ in range(size):
-                rows.append(Row(len(rows), str(path), block, middle, next(values)))
+        values = table.to_pylist()
+        for at, block in enumerate(in_blocks(path.read_bytes())):
+            for row in block.rows:
+                rows.append(Row(len(rows), str(path), at, block.midpoint, values[row]))
     return Source(sources, rows, pa.concat_tables([table for _, table in parts]))
+
+
+PAGES = {"max_rows_per_page": 3, "write_batch_size": 1, "use_dictionary": ["s", "n"]}
+INDEX = {**PAGES, "write_page_index": True}
+NO_INDEX = {**PAGES, "write_page_index": False, "data_page_version": "2.0"}
+Layout = tuple[str, tuple[int, ...], dict[str, Any]]
+PARQUET: tuple[Layout, ...] = (
+    ("parquet", (14, 1, 20, 0, 9), INDEX),
+    ("parquet", (17, 13), NO_INDEX),
+    ("parquet", (0,), INDEX),
+    ("parquet", (6, 6, 6), {**INDEX, "store_decimal_as_integer": True}),
+    ("parquet", (11,), {**PAGES, "write_statistics": False, "use_dictionary": True}),
+)
+STRIDES = {"row_index_stride": 3, "blooms": True}
+OLD_RUNS = {"file_version": "0.11", "compression": "zlib", "dictionary_key_size_threshold": 1.0}
+ORC: tuple[Layout, ...] = (
+    ("orc", (14, 1, 20, 9), STRIDES),
+    ("orc", (17, 13), {"row_index_stride": 0, "compression": "snappy"}),
+    ("pyorc", (0,), STRIDES),
+    ("pyorc", (6, 6, 6), {**STRIDES, "compression": "zstd", "dict_key_size_threshold": 1.0}),
+    ("orc", (11,), {"row_index_stride": 4, **OLD_RUNS}),
+)
+
+
+class Lake:
+    """The files of the layouts, with numbers for names and in Hive folders."""
+
+    def __init__(self, root: Path, layouts: Sequence[Layout]) -> None:
+        self.flat: list[tuple[Path, pa.Table]] = []
+        self.folders: list[tuple[Path, pa.Table]] = []
+        self._hive = root / "hive"
+        first = 0
+        for at, (writer, blocks, options) in enumerate(layouts):
+            year, zone = 2023 + at // 2, ZONES[at % 3]
+            table = sample(first, sum(blocks), year, zone)
+            first += sum(blocks)
+            folder = self._hive / f"year={year}" / f"zone={zone or NULL}"
+            folder.mkdir(parents=True)
+            self.flat.append((root / str(at), table))
+            self.folders.append((folder / "data", table))
+            stored = table.drop_columns(HIVE)
+            self.flat[-1][0].write_bytes(written(table, writer, blocks, **options))
+            self.folders[-1][0].write_bytes(written(stored, writer, blocks, **options))
+
+    def one(self, at: int) -> Source:
+        return source(self.flat[at][0], self.flat[at : at + 1])
+
+    def listed(self) -> Source:
+        """All files, the last one first."""
+        backward = self.flat[::-1]
+        return source([path for path, _ in backward], backward)
+
+    def hive(self) -> Source:
+        return source(self._hive, sorted(self.folders, key=lambda part: str(part[0])))
 
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Source]:
     """One file or several, with and without indexes, in a list and in Hive folders."""
-    root = tmp_path_factory.mktemp("combinations")
-    layouts: list[tuple[tuple[int, ...], dict[str, Any]]] = [
-        ((14, 1, 20, 0, 9), {"write_page_index": True}),
-        ((17, 13), {"write_page_index": False, "data_page_version": "2.0"}),
-        ((0,), {"write_page_index": True}),
-        ((6, 6, 6), {"write_page_index": True, "store_decimal_as_integer": True}),
-        ((11,), {"write_statistics": False, "use_dictionary": True}),
-    ]
-    flat, hive, first = [], [], 0
-    for at, (groups, options) in enumerate(layouts):
-        year, zone = 2023 + at // 2, ZONES[at % 3]
-        table = sample(first, sum(groups), year, zone)
-        first += sum(groups)
-        flat.append((root / "flat" / str(at), table))
-        write(flat[-1][0], table, groups, **options)
-        hive.append((root / "hive" / f"year={year}" / f"zone={zone or NULL}" / "data", table))
-        write(hive[-1][0], table.drop_columns(HIVE), groups, **options)
-    hive.sort(key=lambda part: str(part[0]))
-    backward = flat[::-1]
+    every_other = [pair[at % 2] for at, pair in enumerate(zip(PARQUET, ORC, strict=True))]
+    parquet, orc, mixed = (
+        Lake(tmp_path_factory.mktemp("combinations"), layouts)
+        for layouts in (PARQUET, ORC, every_other)
+    )
     return {
-        "one": source(flat[0][0], flat[:1]),
-        "no index": source(flat[1][0], flat[1:2]),
-        "list": source([path for path, _ in backward], backward),
-        "hive": source(root / "hive", hive),
+        "one": parquet.one(0),
+        "no index": parquet.one(1),
+        "list": parquet.listed(),
+        "hive": parquet.hive(),
+        "one in ORC": orc.one(0),
+        "one by pyorc": orc.one(3),
+        "no index in ORC": orc.one(1),
+        "list in ORC": orc.listed(),
+        "hive in ORC": orc.hive(),
+        "mixed list": mixed.listed(),
+        "mixed hive": mixed.hive(),
     }
 
 
@@ -397,6 +425,7 @@ class Scans(RuleBasedStateMachine):
     """A scan, and the list of rows that it must return."""
 
     files: ClassVar[Mapping[str, Source]]
+    choices: ClassVar[Sequence[str]] = SOURCES
 
     def __init__(self) -> None:
         super().__init__()
@@ -407,12 +436,10 @@ class Scans(RuleBasedStateMachine):
         self.names: tuple[str, ...] = tuple(SCHEMA.names)
         self.failed = False
 
-    @initialize(
-        name=st.sampled_from(SOURCES),
-        conditions=st.lists(conditions | sayable_conditions, max_size=2),
-    )
-    def open(self, name: str, conditions: list[Condition]) -> None:
-        self.source = self.files[name]
+    @initialize(data=st.data(), conditions=st.lists(conditions | sayable_conditions, max_size=2))
+    def open(self, data: st.DataObject, conditions: list[Condition]) -> None:
+        self.name = data.draw(st.sampled_from(self.choices), "source")
+        self.source = self.files[self.name]
         self.scan = fs.scan(self.source.sources)
         self.matching = list(self.source.rows)
         for condition, as_text in zip(conditions, (False, True), strict=False):
@@ -538,6 +565,8 @@ class Scans(RuleBasedStateMachine):
             with pytest.raises(ValueError, match=r"window|skip|head|tail"):
                 scan.splits()
             return
+        plan = scan.plan()
+        assert plan.proven <= wanted.num_rows <= plan.rows.kept <= plan.rows.total
         parts = [pickle.loads(pickle.dumps(part)) for part in scan.splits(target_bytes=1_500)]
         tables = [part.to_arrow() for part in parts]
         if wanted.num_columns:  # without columns, pyarrow's concatenation has no rows
@@ -548,12 +577,12 @@ class Scans(RuleBasedStateMachine):
 
 def test_any_order_of_calls_agrees_with_lists_of_rows(files: dict[str, Source]) -> None:
     Scans.files = files
-    effort = settings(max_examples=60 * MORE, stateful_step_count=6, derandomize=True)
+    effort = settings(max_examples=110 * MORE, stateful_step_count=6, derandomize=True)
     run_state_machine_as_test(Scans, settings=effort)
 
 
 @pytest.mark.slow
-@settings(max_examples=250 * MORE, derandomize=True)
+@settings(max_examples=400 * MORE, derandomize=True)
 @given(st.sampled_from(SOURCES), conditions)
 def test_filters_agree_with_functions_of_a_row(
     files: dict[str, Source], name: str, condition: Condition

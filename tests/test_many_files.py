@@ -21,6 +21,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import fretsaw as fs
+from tests.formats import TURNS, even, writer_of, written
 from tests.pages import assert_same
 
 FILES = 2_000
@@ -35,12 +36,19 @@ def to_bytes(table: pa.Table, **options: Any) -> bytes:
     return sink.getvalue()
 
 
-def put(path: Path, content: pa.Table | list[int]) -> Path:
+def put(path: Path, content: pa.Table | list[int], writer: str = "parquet") -> Path:
     """Write a table, or a column `n`, below folders that need not exist."""
     path.parent.mkdir(parents=True, exist_ok=True)
     table = pa.table({"n": pa.array(content, pa.int64())}) if isinstance(content, list) else content
-    path.write_bytes(to_bytes(table))
+    path.write_bytes(written(table, writer, [table.num_rows]))
     return path
+
+
+@pytest.fixture(params=sorted(TURNS))
+def turns(request: pytest.FixtureRequest) -> str:
+    """Which formats the files of a scan have."""
+    name: str = request.param
+    return name
 
 
 def column(scan: fs.Scan, name: str = "n") -> list[Any]:
@@ -57,11 +65,11 @@ def paths_of(trace: fs.Trace, why: str | None = None) -> list[str]:
 
 
 @pytest.fixture
-def tree(tmp_path: Path) -> Path:
+def tree(tmp_path: Path, turns: str) -> Path:
     """Files in folders whose values are in sorted order of their paths, and what is left out."""
     root = tmp_path / "tree"
     for at, name in enumerate(["a/1.parquet", "a/2.bin", "b/c/3", "b/d.parquet", "z.parquet"]):
-        put(root / name, [10 * at, 10 * at + 1])
+        put(root / name, [10 * at, 10 * at + 1], writer_of(turns, at))
     for name in ["_x.parquet", ".x.parquet", "a/_metadata", "_tmp/x.parquet", "b/.git/x.parquet"]:
         put(root / name, [-1])
     (root / "readme.txt").write_text("not a Parquet file, and longer than twelve bytes")
@@ -188,14 +196,15 @@ def test_hive_values_have_a_type(
 
 
 @pytest.fixture
-def lake(tmp_path: Path) -> Path:
+def lake(tmp_path: Path, turns: str) -> Path:
     """Two levels of folders, in a folder whose name looks like one but is above."""
     root = tmp_path / "above=1" / "lake"
     for year in (2023, 2024):
         for city in ("NYC", "San%20Jose"):
             base = year * 10 + len(city)
-            put(root / f"year={year}" / f"city={city}" / "1.parquet", [base, base + 1])
-            put(root / f"year={year}" / f"city={city}" / "2.parquet", [base + 2])
+            folder = root / f"year={year}" / f"city={city}"
+            put(folder / "1.parquet", [base, base + 1], writer_of(turns, year))
+            put(folder / "2.parquet", [base + 2], writer_of(turns, year + 1))
     return root
 
 
@@ -282,13 +291,15 @@ def test_types_that_differ_are_a_mismatch(
 
 
 @pytest.fixture
-def differing(tmp_path: Path) -> list[Any]:
+def differing(tmp_path: Path, turns: str) -> list[Any]:
     lists = pa.array([[1, 2], None], pa.list_(pa.int64()))
-    return [
-        put(tmp_path / "1", pa.table({"id": [1, 2], "old": ["x", "y"]})),
-        put(tmp_path / "2", pa.table({"tags": lists, "id": [3, 4]})),
-        put(tmp_path / "3", pa.table({"new": [0.5], "id": [5], "old": ["z"]})),
+    tables = [
+        pa.table({"id": [1, 2], "old": ["x", "y"]}),
+        pa.table({"tags": lists, "id": [3, 4]}),
+        pa.table({"new": [0.5], "id": [5], "old": ["z"]}),
     ]
+    numbered = enumerate(tables)
+    return [put(tmp_path / str(at), table, writer_of(turns, at)) for at, table in numbered]
 
 
 def test_missing_column_is_a_mismatch_unless_it_is_null(differing: list[Any]) -> None:
@@ -314,8 +325,11 @@ def test_missing_column_is_a_mismatch_unless_it_is_null(differing: list[Any]) ->
         scan.select("newer").to_arrow()
 
 
-def test_file_paths_and_row_numbers(tmp_path: Path) -> None:
-    paths: list[Any] = [put(tmp_path / str(n), list(range(n))) for n in (2, 0, 3)]
+def test_file_paths_and_row_numbers(tmp_path: Path, turns: str) -> None:
+    numbers = (2, 0, 3)
+    paths: list[Any] = [
+        put(tmp_path / str(n), list(range(n)), writer_of(turns, at)) for at, n in enumerate(numbers)
+    ]
     scan = fs.scan(paths).with_file_path("file").with_row_index("row")
     assert scan.schema.names == ["row", "n", "file"]
     files = [str(paths[0])] * 2 + [str(paths[2])] * 3
@@ -333,17 +347,25 @@ def test_file_paths_and_row_numbers(tmp_path: Path) -> None:
 
 
 @cache
-def part(ordinal: int, size: int, group: int) -> bytes:
-    values = pa.array(range(100 * ordinal, 100 * ordinal + size), pa.int64())
-    layout = {"row_group_size": group, "max_rows_per_page": 2, "write_batch_size": 1}
-    return to_bytes(pa.table({"id": values}), write_page_index=ordinal % 2 == 0, **layout)
+def part(ordinal: int, size: int, group: int, writer: str = "parquet") -> bytes:
+    table = pa.table({"id": pa.array(range(100 * ordinal, 100 * ordinal + size), pa.int64())})
+    strides = {"row_index_stride": 2, "blooms": ordinal % 2 == 0}
+    pages = {"max_rows_per_page": 2, "write_batch_size": 1, "write_page_index": ordinal % 2 == 0}
+    layout = pages if writer == "parquet" else strides
+    return written(table, writer, even(size, group), **layout)
 
 
-@given(st.lists(st.integers(0, 12), min_size=1, max_size=6), st.sampled_from([1, 3, 5]), st.data())
+every_turn = st.sampled_from(sorted(TURNS))
+file_sizes = st.lists(st.integers(0, 12), min_size=1, max_size=6)
+
+
+@given(every_turn, file_sizes, st.sampled_from([1, 3, 5]), st.data())
 def test_scans_across_files_agree_with_lists(
-    sizes: list[int], group: int, data: st.DataObject
+    turns: str, sizes: list[int], group: int, data: st.DataObject
 ) -> None:
-    sources: list[Any] = [part(at, size, group) for at, size in enumerate(sizes)]
+    sources: list[Any] = [
+        part(at, size, group, writer_of(turns, at)) for at, size in enumerate(sizes)
+    ]
     scan = fs.scan(sources).with_row_index()
     local = [(at, row) for at, size in enumerate(sizes) for row in range(size)]
     rows = [(index, 100 * at + row) for index, (at, row) in enumerate(local)]
@@ -375,9 +397,11 @@ def test_scans_across_files_agree_with_lists(
     assert streamed.to_pydict() == expected
 
 
-@given(st.lists(st.integers(0, 12), min_size=1, max_size=6), st.data())
-def test_take_across_files_agrees_with_lists(sizes: list[int], data: st.DataObject) -> None:
-    scan = fs.scan([part(at, size, 5) for at, size in enumerate(sizes)])
+@given(every_turn, file_sizes, st.data())
+def test_take_across_files_agrees_with_lists(
+    turns: str, sizes: list[int], data: st.DataObject
+) -> None:
+    scan = fs.scan([part(at, size, 5, writer_of(turns, at)) for at, size in enumerate(sizes)])
     ids = [100 * at + row for at, size in enumerate(sizes) for row in range(size)]
     rows = data.draw(st.lists(st.integers(0, len(ids) - 1), max_size=8)) if ids else []
     assert scan.take(rows)["id"].to_pylist() == [ids[row] for row in rows]
@@ -394,8 +418,9 @@ def test_selections_across_files_may_be_shorter_but_not_longer(tree: Path) -> No
         fs.scan(tree).select_rows(fs.RowSelection.all(11)).to_arrow()
 
 
-def test_byte_ranges_apply_to_each_file_by_itself() -> None:
-    data = part(0, 12, 5)
+@pytest.mark.parametrize("writer", ["parquet", "orc", "pyorc"])
+def test_byte_ranges_apply_to_each_file_by_itself(writer: str) -> None:
+    data = part(0, 12, 5, writer)
     cuts = range(0, len(data), 10)
     kept = [fs.scan([data] * 2).filter(fs.byte_range(0, cut)).count() for cut in cuts]
     assert kept == sorted(kept)
@@ -403,8 +428,8 @@ def test_byte_ranges_apply_to_each_file_by_itself() -> None:
 
 
 @pytest.mark.parametrize("target", [1, 300, 10**9])
-def test_splits_of_several_files_partition_the_scan(lake: Path, target: int) -> None:
-    put(lake / "year=2024" / "city=NYC" / "3.parquet", [])
+def test_splits_of_several_files_partition_the_scan(lake: Path, turns: str, target: int) -> None:
+    put(lake / "year=2024" / "city=NYC" / "3.parquet", [], writer_of(turns, 0))
     whole = fs.scan(lake).with_row_index().with_file_path()
     for scan in (whole, whole.select("city", "n"), whole.filter(fs.blocks(0, 1)).select("year")):
         splits = [pickle.loads(pickle.dumps(each)) for each in scan.splits(target_bytes=target)]

@@ -14,15 +14,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import fretsaw as fs
+from tests.formats import nested_file, pyarrow_read
 from tests.nested_data import (
     Tree,
     assert_projection,
     assert_same_nested,
     nested_array,
-    nested_table,
     parquet_bytes,
     paths,
-    pyarrow_read,
     rows_of,
     tree_of,
 )
@@ -32,8 +31,9 @@ pytestmark = pytest.mark.slow
 
 ROWS = 120
 seeds = st.integers(0, 2**32 - 1)
-layouts = st.fixed_dictionaries(
+pages = st.fixed_dictionaries(
     {
+        "writer": st.just("parquet"),
         "data_page_version": st.sampled_from(["1.0", "2.0"]),
         "write_page_index": st.booleans(),
         "use_dictionary": st.booleans(),
@@ -41,10 +41,19 @@ layouts = st.fixed_dictionaries(
         "compression": st.sampled_from(["none", "snappy"]),
     }
 )
+strides = st.fixed_dictionaries(
+    {
+        "writer": st.sampled_from(["orc", "orc", "pyorc"]),
+        "row_index_stride": st.sampled_from([11, 4, 0]),
+        "compression": st.sampled_from(["uncompressed", "zlib", "zstd"]),
+        "blooms": st.booleans(),
+    }
+)
+layouts = st.one_of(pages, pages, strides)
 
 
 def written(seed: int, layout: dict[str, Any]) -> bytes:
-    return parquet_bytes(nested_table(seed, ROWS), **layout)
+    return nested_file(seed, ROWS, **layout)
 
 
 @given(seed=seeds, layout=layouts)

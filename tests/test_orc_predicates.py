@@ -19,11 +19,15 @@ import pytest
 
 import fretsaw as fs
 from fretsaw import col
+from tests import formats
+from tests.formats import even
 from tests.nested_data import Kinds
 from tests.oracle import Source
-from tests.orc_craft import ROW_INDEX, STRIDE, Crafted, read, written, written_at_once
+from tests.orc_craft import Crafted, read, without_row_index, written, written_at_once
+from tests.orc_files import type_count
 from tests.predicate_data import NUMBERS, Predicates, Writer, make_table
 from tests.test_predicates import Case, check_many, row_numbers
+from tests.test_values_sought import assert_found
 from tests.test_writers import need
 
 MORE = int(os.environ.get("FRETSAW_MORE", "1"))
@@ -53,26 +57,10 @@ NAMES = {
 ZONES = ("UTC", "America/New_York", "Asia/Kolkata")
 
 
-def type_count(kind: pa.DataType) -> int:
-    """How many of the numbers of ORC's columns a type takes."""
-    children = [kind.field(i).type for i in range(kind.num_fields)]
-    if pa.types.is_map(kind):
-        children = [kind.key_type, kind.item_type]
-    return 1 + sum(map(type_count, children))
-
-
 def bloom_columns(table: pa.Table, rng: np.random.Generator) -> list[int]:
     """Columns of any depth, often none, sometimes all."""
     chance = rng.choice([0.0, 0.5, 1.0])
-    return [i for i in range(1, type_count(pa.struct(table.schema))) if rng.random() < chance]
-
-
-def without_row_index(data: bytes) -> bytes:
-    file = Crafted(data)
-    for stripe in file.stripes:
-        stripe.streams = [stream for stream in stripe.streams if stream.kind != ROW_INDEX]
-    file.footer[STRIDE] = [0]
-    return file.to_bytes()
+    return [i for i in range(1, type_count(pa.struct(list(table.schema)))) if rng.random() < chance]
 
 
 def by_pyarrow(table: pa.Table, rng: np.random.Generator) -> bytes:
@@ -171,6 +159,25 @@ def test_the_rows_are_those_of_the_oracle(number: int) -> None:
     check_many(OrcCase(data, number), predicates, f"file {number} by {writer}")
 
 
+@pytest.mark.parametrize(
+    "number", [0, 1, *(pytest.param(n, marks=pytest.mark.slow) for n in range(2, 2 + 4 * MORE))]
+)
+def test_values_of_every_type_are_found(number: int) -> None:
+    rng = np.random.default_rng([20, number])
+    table = make_table(WRITERS["pyarrow" if number % 2 == 0 else "pyorc"], rng)
+    options = {
+        "row_index_stride": int(rng.choice([5, 13, 40])),
+        "compression": str(rng.choice(CODECS)),
+        "blooms": True,
+    }
+    if number % 2:
+        plain = [pa.array(plain_values(column), column.type) for column in table.columns]
+        table = pa.table(plain, names=table.column_names)
+    blocks = even(table.num_rows, int(rng.choice([60, 110, 300])))
+    data = formats.written(table, "pyorc" if number % 2 else "orc", blocks, **options)
+    assert_found(Source(read(data)), data, rng)
+
+
 SMALL = (
     *("TestOrcFile.test1", "TestOrcFile.testStringAndBinaryStatistics", "bad_bloom_filter_1.6.0"),
     *("TestOrcFile.testPredicatePushdown", "bloom_filter", "over1k_bloom", "orc_split_elim_new"),
@@ -200,7 +207,7 @@ LAYOUTS: dict[str, Layout] = {
         3,
         row_index_stride=1,
         compression="zstd",
-        bloom_filter_columns=range(1, type_count(pa.struct(table.schema))),
+        bloom_filter_columns=range(1, type_count(pa.struct(list(table.schema)))),
     ),
     "no row index": lambda table: without_row_index(written(table, 4, compression="zlib")),
     "one stride": lambda table: written_at_once(table, dictionary_key_size_threshold=1.0),

@@ -1,23 +1,36 @@
 """ORC files that Spark writes: small strides, Bloom filters, every codec."""
 
+from collections.abc import Sequence
 from datetime import datetime
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.orc as orc
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import settings
+from hypothesis.stateful import run_state_machine_as_test
 
 import fretsaw as fs
 from fretsaw import col
+from tests.formats import in_blocks, pyarrow_read
+from tests.nested_data import Kinds
+from tests.oracle import Source
+from tests.predicate_data import COMMON, Writer, by_pyarrow, make_table
+from tests.test_combinations import MORE, ZONES, Scans, sample, source
+from tests.test_orc_predicates import OrcCase
+from tests.test_predicates import check_many
+from tests.test_values_sought import assert_found
 from tests.test_writers import spark
 
 __all__ = ["spark"]
 
 pytestmark = pytest.mark.spark
 
+SPARK = Writer(by_pyarrow, Kinds(COMMON, ("struct", "list", "map")), COMMON, rows=2_500)
 ROWS, STRIDE = 6_000, 1_000
 TABLE = pa.table(
     {
@@ -39,18 +52,25 @@ TABLE = pa.table(
 
 @pytest.fixture(scope="module", params=["zlib", "snappy", "zstd", "none"])
 def written(request: Any, spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("orc")
     instants = TABLE.column("at").cast(pa.timestamp("us", "UTC"))  # others it writes as integers
     source = TABLE.set_column(TABLE.schema.get_field_index("at"), "at", instants)
-    pq.write_table(source, folder / "source.parquet")
+    folder = tmp_path_factory.mktemp("orc")
+    return by_spark(spark, source, folder, request.param, ["key", "name"])
+
+
+def by_spark(
+    spark: Any, table: pa.Table, folder: Path, codec: str, blooms: Sequence[str], **options: str
+) -> Path:
+    """The file that Spark makes of a table: the strides are the smallest that it takes."""
+    pq.write_table(table, folder / "source.parquet")
     frame = spark.read.parquet(str(folder / "source.parquet")).coalesce(1)
     settings = {
-        "compression": request.param,
+        "compression": codec,
         "orc.row.index.stride": str(STRIDE),
-        "orc.bloom.filter.columns": "key,name",
+        "orc.bloom.filter.columns": ",".join(blooms),
         "orc.bloom.filter.fpp": "0.01",
     }
-    frame.write.options(**settings).orc(str(folder / "out"))
+    frame.write.options(**settings | options).orc(str(folder / "out"))
     [path] = (folder / "out").glob("*.orc")
     return Path(path)
 
@@ -96,3 +116,43 @@ def test_predicates_find_what_the_rows_say(written: Path, condition: str, matche
     scan = fs.scan(written).filter(condition)
     assert scan.select("row").to_arrow().column("row").to_pylist() == expected
     assert scan.count() == len(expected)
+
+
+# What holds for other writers, too
+
+
+SMALL_STRIPES = {"orc.stripe.row.count": "2000"}
+
+
+def test_random_predicates_agree_with_the_oracle(spark: Any, tmp_path: Path) -> None:
+    for number, codec in enumerate(["zlib", "zstd", "none"]):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        table = make_table(SPARK, np.random.default_rng([21, number]))
+        blooms = [name for name in table.column_names if name.startswith("c")]
+        path = by_spark(spark, table, folder, codec, blooms, **SMALL_STRIPES)
+        data = path.read_bytes()
+        assert len(in_blocks(data)) > 1
+        check_many(OrcCase(data, number), 12, f"Spark file {number}")
+        assert_found(Source(pyarrow_read(data)), data, np.random.default_rng([22, number]))
+
+
+def test_any_order_of_calls_agrees_with_lists_of_rows(spark: Any, tmp_path: Path) -> None:
+    parts = []
+    stripes: list[dict[str, str]] = [{}, {"orc.stripe.row.count": "1000"}]
+    for at, options in enumerate(stripes):
+        folder = tmp_path / str(at)
+        folder.mkdir()
+        table = sample(1_300 * at, 1_300, 2023 + at, ZONES[at])
+        blooms = ["k", "n", "x", "s", "d"]
+        parts.append((by_spark(spark, table, folder, "zlib", blooms, **options), table))
+
+    class ScansOfSpark(Scans):
+        files: ClassVar = {
+            "one": source(parts[0][0], parts[:1]),
+            "two": source([path for path, _ in parts], parts),
+        }
+        choices: ClassVar = ("one", "two")
+
+    effort = settings(max_examples=10 * MORE, stateful_step_count=6, derandomize=True)
+    run_state_machine_as_test(ScansOfSpark, settings=effort)

@@ -1,6 +1,8 @@
 """Small blocks are decoded together, as one small file: the rows stay those of each block."""
 
 import io
+import itertools
+import os
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -14,7 +16,10 @@ import pytest
 
 import fretsaw as fs
 from fretsaw import col
+from tests import formats
+from tests.formats import even, writer_of
 
+MORE = range(3, 3 + 6 * int(os.environ.get("FRETSAW_MORE", "1")))
 POOL = pa.proxy_memory_pool(pa.default_memory_pool())  # must outlive what is allocated in it
 CODECS = ("snappy", "gzip", "zstd", "none")
 
@@ -46,9 +51,23 @@ def mixed_table(rng: np.random.Generator, rows: int, first: int) -> pa.Table:
     )
 
 
-def random_layout(rng: np.random.Generator) -> dict[str, Any]:
+def random_file(rng: np.random.Generator, table: pa.Table, writer: str) -> bytes:
+    """The table in small blocks, pages of any size, with and without indexes."""
+    blocks = even(len(table), int(rng.choice([7, 50, 100, 333])))
+    layout = random_pages(rng) if writer == "parquet" else random_strides(rng)
+    return formats.written(table, writer, blocks, **layout)
+
+
+def random_strides(rng: np.random.Generator) -> dict[str, Any]:
     return {
-        "row_group_size": int(rng.choice([7, 50, 100, 333])),
+        "row_index_stride": int(rng.choice([0, 5, 33, 10_000], p=[0.1, 0.4, 0.3, 0.2])),
+        "compression": str(rng.choice(["uncompressed", "zlib", "snappy", "zstd", "lz4"])),
+        "blooms": bool(rng.random() < 0.5),
+    }
+
+
+def random_pages(rng: np.random.Generator) -> dict[str, Any]:
+    return {
         "data_page_size": int(rng.choice([64, 500, 1 << 20])),
         "write_batch_size": int(rng.choice([5, 50, 1024])),
         "data_page_version": str(rng.choice(["1.0", "2.0"])),
@@ -93,16 +112,27 @@ def random_query(
 
 
 @pytest.mark.parametrize(
-    "seed", [*range(8), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(8, 30))]
+    ("turns", "seed"),
+    [
+        *itertools.product(["parquet"], range(8)),
+        *itertools.product(["orc", "mixed"], range(3)),
+        *(
+            pytest.param(turns, seed, marks=pytest.mark.slow)
+            for turns, seeds in (("parquet", range(8, 30)), ("orc", MORE), ("mixed", MORE))
+            for seed in seeds
+        ),
+    ],
 )
-def test_rows_of_many_small_blocks_are_those_of_pyarrow(seed: int, tmp_path: Path) -> None:
+def test_rows_of_many_small_blocks_are_those_of_pyarrow(
+    turns: str, seed: int, tmp_path: Path
+) -> None:
     rng = np.random.default_rng([8, seed])
     tables: list[pa.Table] = []
     for number in range(rng.integers(1, 4)):
         first = sum(map(len, tables))
         tables.append(mixed_table(rng, int(rng.integers(1, 1200)), first))
-        layout = random_layout(rng)
-        (tmp_path / f"{number}.parquet").write_bytes(written(tables[-1], **layout))
+        data = random_file(rng, tables[-1], writer_of(turns, seed + number))
+        (tmp_path / f"{number}.data").write_bytes(data)
     whole = pa.concat_tables(tables)
     whole = whole.add_column(0, "index", pa.array(np.arange(len(whole))))
     for _ in range(6):

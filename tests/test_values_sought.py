@@ -124,9 +124,8 @@ def seeking(source: Source, rng: np.random.Generator) -> Iterator[Tree]:
         yield Test(path, "is_in", (*picks, None), fold)
 
 
-def assert_found(data: bytes, rng: np.random.Generator) -> None:
+def assert_found(source: Source, data: bytes, rng: np.random.Generator) -> None:
     """The rows of the oracle; what the indexes leave of the file has them all."""
-    source = open_source(data)
     with fs.open(io.BytesIO(data)) as file:
         for tree in seeking(source, rng):
             rows = source.matches(tree)
@@ -178,7 +177,7 @@ def test_values_of_every_type_are_found(writer: str, number: int) -> None:
     write = by_pyarrow if writer == "pyarrow" else by_duckdb
     data = write(make_table(WRITERS[writer], rng), rng)
     assert has_filter(data)
-    assert_found(data, rng)
+    assert_found(open_source(data), data, rng)
 
 
 @pytest.mark.spark
@@ -203,7 +202,7 @@ def test_values_in_files_of_spark_are_found(spark: Any, tmp_path: Path) -> None:
         data = path.read_bytes()
         # Where a dictionary has all the values, it writes no filter.
         assert has_filter(data) or number % 2 == 0
-        assert_found(data, rng)
+        assert_found(open_source(data), data, rng)
         for predicate, sought in ((col("zero") == 0.0, "0.0"), (col("zero") == -0.0, "-0.0")):
             assert found(data, predicate) == rows_of([str(zero) for zero in zeros], sought)
 

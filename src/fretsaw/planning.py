@@ -119,6 +119,7 @@ def _file_plan(reading: Reading, share: FileShare, piece_bytes: int) -> FilePlan
         bytes=sum(
             int(chunk.sizes.sum())
             for block in file.reader.blocks
+            if block.num_rows
             for chunk in file.chunks(block, leaves)
         ),
         proven=sum(part.proven_count for part in surveyed),
