@@ -5,8 +5,10 @@ stride's are taken. The first chunk is decompressed, what comes before the strid
 rest written as it is; the other chunks stay untouched. Consecutive strides become one stripe.
 """
 
+from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TypeVar
 
 import numpy as np
@@ -15,13 +17,12 @@ import pyarrow as pa
 from fretsaw.formats import Request, Steps
 from fretsaw.layout import Int64s, PageIndex
 from fretsaw.orc import metadata
-from fretsaw.orc.index import Coding, Places, StridePages, Stripe, amounts, value_counts
+from fretsaw.orc.index import Coding, Place, Places, StridePages, Stripe, amounts, value_counts
 from fretsaw.orc.metadata import DATA, DICTIONARY_DATA, LENGTH, NONE, Codec, MalformedOrc, Pieces
 from fretsaw.orc.runs import (
     BYTE_RUNS,
     NotEnough,
     Runs,
-    after,
     has_no_lengths,
     integer_runs,
     shifted_bits,
@@ -89,10 +90,9 @@ class _Cut:
     column: int
     coding: Coding
     is_varints: bool
-    begin: Places
-    """Chunk, bytes, values and bits to skip."""
-    following: Places | None
-    """The same for the stride behind the first; None at the end of the stream."""
+    begin: Place
+    following: Place | None
+    """Where the stride behind the first begins; None at the end of the stream."""
     amount: int
     """What lies between the two, in bytes or values; -1 if that is not known."""
     offset: int
@@ -116,9 +116,9 @@ def cut(
     """The part of a stripe that holds the selected rows of a leaf."""
     columns = tuple(column for column, _ in chain)
     keep = pages.overlapping(rows.starts, rows.ends).nonzero()[0]
-    if isinstance(pages, StridePages) and _pays(keep, len(pages.sizes)):
+    if isinstance(pages, StridePages) and _pays(stretches := _stretches(keep), len(pages.sizes)):
         try:
-            segments = yield from _segments(chain, stripe, pages, keep, codec)
+            segments = yield from _segments(chain, stripe, pages, stretches, codec)
         except (CannotCut, MalformedOrc) as error:
             reason: str | None = f"the row index does not fit its streams ({error})"
         else:
@@ -146,9 +146,16 @@ def cut(
     )
 
 
-def _pays(keep: Int64s, count: int) -> bool:
-    cuts = 1 + int((np.diff(keep) > 1).sum())
-    return len(keep) < count and (cuts <= _FEW_CUTS or len(keep) < _MANY * count)
+def _stretches(keep: Int64s) -> list[tuple[int, int]]:
+    """Strides that follow each other: the first, and that behind the last."""
+    gaps = (keep[1:] > keep[:-1] + 1).nonzero()[0] + 1
+    bounds = [0, *gaps.tolist(), len(keep)]
+    return [(int(keep[begin]), int(keep[end - 1]) + 1) for begin, end in pairwise(bounds)]
+
+
+def _pays(stretches: Sequence[tuple[int, int]], count: int) -> bool:
+    kept = sum(last - first for first, last in stretches)
+    return kept < count and (len(stretches) <= _FEW_CUTS or kept < _MANY * count)
 
 
 def _within(pages: PageIndex, keep: Int64s, rows: RowSelection) -> tuple[Int64s, Int64s]:
@@ -181,16 +188,11 @@ def _segments(
     chain: Sequence[tuple[int, str]],
     stripe: Stripe,
     pages: StridePages,
-    keep: Int64s,
+    stretches: Sequence[tuple[int, int]],
     codec: Codec,
 ) -> Steps[list[Segment]]:
-    """The streams of each run of consecutive strides."""
-    last_of_run = np.flatnonzero(np.append(np.diff(keep) > 1, True))
-    firsts, lasts = keep[np.append(0, last_of_run[:-1] + 1)], keep[last_of_run] + 1
-    cuts = [
-        list(_cuts(chain, stripe, pages, int(first), int(last), codec))
-        for first, last in zip(firsts, lasts, strict=True)
-    ]
+    """The streams of each stretch of strides."""
+    cuts = [list(_cuts(chain, stripe, pages, first, last, codec)) for first, last in stretches]
     shared = [
         (kind, column)
         for column, _ in chain
@@ -203,13 +205,15 @@ def _segments(
     stored = [[_bytes_of(next(buffers)) for _ in run] for run in cuts]
     dictionaries = [(*key, [_bytes_of(next(buffers))]) for key in shared]
     segments = []
-    for first, last, run, data_of_run in zip(firsts, lasts, cuts, stored, strict=True):
+    for (first, last), run, data_of_run in zip(stretches, cuts, stored, strict=True):
         streams: list[tuple[int, int, Pieces]] = [
             (c.kind, c.column, _begun(c, data, codec, stripe.runs(c.column)))
             for c, data in zip(run, data_of_run, strict=True)
         ]
         streams += dictionaries
-        _require_lengths(streams, stripe, codec, value_counts(pages, chain, first, last))
+        if any(kind == LENGTH for kind, _, _ in streams):
+            counts = value_counts(pages, chain, first, last)
+            _require_lengths(streams, stripe, codec, counts)
         rows = int(pages.boundaries[last] - pages.boundaries[first])
         segments.append(Segment(rows, streams))
     return segments
@@ -266,6 +270,8 @@ def _cuts(
             places = pages.positions[kind, column]
             begin = places[first]
             end = _end(places, last, stream.length, coding, codec)
+            if not begin[0] <= end <= stream.length:
+                raise CannotCut("positions that no stream has")
             yield _Cut(
                 kind,
                 column,
@@ -274,8 +280,8 @@ def _cuts(
                 begin,
                 places[first + 1] if first + 1 < len(places) else None,
                 in_first[kind, column],
-                stream.offset + int(begin[0]),
-                max(end - int(begin[0]), 0),
+                stream.offset + begin[0],
+                end - begin[0],
             )
 
 
@@ -283,17 +289,19 @@ def _end(places: Places, last: int, length: int, coding: Coding, codec: Codec) -
     """Up to where a stream is read for the strides before `last`."""
     if last >= len(places):
         return length
-    chunk, inside, values, bits = places[last].tolist()
+    chunk, inside, values, bits = places[last]
     in_run = coding != "bytes" and bool(values or bits)
     if codec.kind == NONE:
-        return min(int(chunk) + (_LONGEST_RUN if in_run else 0), length)
+        return min(chunk + (_LONGEST_RUN if in_run else 0), length)
     if not inside and not in_run:
-        return int(chunk)
+        return chunk
     # Later strides begin in later chunks: the first such place is behind this chunk.
-    later = np.unique(places[last:, 0])
-    later = later[later > chunk]
-    needed = 1 + (in_run and inside + _LONGEST_RUN >= codec.block_size)
-    return int(later[needed - 1]) if len(later) >= needed else length
+    for _ in range(1 + (in_run and inside + _LONGEST_RUN >= codec.block_size)):
+        later = bisect_right(range(len(places)), chunk, lo=last, key=places.chunk)
+        if later == len(places):
+            return length
+        chunk = places.chunk(later)
+    return chunk
 
 
 class _Head:
@@ -356,8 +364,8 @@ def _begun(c: _Cut, data: memoryview, codec: Codec, version: int) -> Pieces:
         return []
     head = _Head(data, codec)
     _require_amount(c, head, version)
-    skip = head.place(0, int(c.begin[1]))
-    values, bits = int(c.begin[2]), int(c.begin[3])
+    skip = head.place(0, c.begin[1])
+    values, bits = c.begin[2:]
     if bits:
         while head.grow():
             pass
@@ -377,30 +385,34 @@ def _require_amount(c: _Cut, head: _Head, version: int) -> None:
     """
     if c.amount < 0:
         return
-    skip = head.place(0, int(c.begin[1]))
+    skip = head.place(0, c.begin[1])
     if c.following is None:
         while head.grow():
             pass
         target, values, bits = len(head.data), 0, 0
     else:
-        target = head.place(int(c.following[0] - c.begin[0]), int(c.following[1]))
-        values, bits = int(c.following[2]), int(c.following[3])
+        target = head.place(c.following[0] - c.begin[0], c.following[1])
+        values, bits = c.following[2:]
     if c.coding == "bytes":
         between = head.data[skip:target]
-        found = sum(byte < 128 for byte in between) if c.is_varints else len(between)
+        found = _count_varints(between) if c.is_varints else len(between)
         if found != c.amount or target < skip:
             raise CannotCut("a stride of another size")
         return
-    amount, more = c.amount + int(c.begin[2]), 0
+    amount, more = c.amount + c.begin[2], 0
     if c.coding == "bits":
-        amount, more = divmod(8 * int(c.begin[2]) + int(c.begin[3]) + c.amount, 8)
+        amount, more = divmod(8 * c.begin[2] + c.begin[3] + c.amount, 8)
         if c.following is None and more:
             amount, more = amount + 1, 0
     runs = _runs(c.coding, version)
-    reached = head.grown(lambda data: after(data, skip, amount, runs))
-    expected = head.grown(lambda data: after(data, target, values, runs))
+    reached = head.grown(lambda data: runs.after(data, skip, amount))
+    expected = head.grown(lambda data: runs.after(data, target, values))
     if (reached, more) != (expected, bits):
         raise CannotCut("a stride of another length")
+
+
+def _count_varints(data: bytes) -> int:
+    return int(np.count_nonzero(np.frombuffer(data, np.uint8) < 128))
 
 
 def _runs(coding: Coding, version: int) -> Runs:

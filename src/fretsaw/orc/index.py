@@ -28,8 +28,8 @@ from fretsaw.orc.metadata import (
 
 Coding: TypeAlias = Literal["bytes", "byte runs", "bits", "signed", "unsigned"]
 """What a stream holds: bytes as they are, or runs of bytes, bits or integers."""
-Places: TypeAlias = Int64s
-"""A row for each stride: chunk, bytes, values and bits to skip."""
+Place: TypeAlias = tuple[int, int, int, int]
+"""Where a stride begins in a stream: chunk, bytes, values and bits to skip."""
 _MOST = 1 << 62
 _SKIPS = {"bytes": 0, "byte runs": 1, "signed": 1, "unsigned": 1, "bits": 2}
 
@@ -116,12 +116,49 @@ def read_stripe(stored: bytes, codec: Codec, block: Block, data_end: int, column
     return Stripe(streams, message.columns, timezone)
 
 
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Where the strides begin in a stream: decoded for those that somebody asks for."""
+
+    entries: Any
+    """Those of the row index of its column."""
+    begin: int
+    end: int
+    """Which positions of an entry are those of the stream."""
+    is_packed: bool
+
+    def __len__(self) -> int:
+        return len(self.entries)
+
+    def __getitem__(self, stride: int) -> Place:
+        """Where a stride begins; what does not apply is 0."""
+        chunk, *skips = self._stored(stride)
+        inside = skips.pop(0) if self.is_packed else 0
+        values, bits = (*skips, 0, 0)[:2]
+        return chunk, inside, values, bits
+
+    def chunk(self, stride: int) -> int:
+        """Where the chunk that a stride begins in does."""
+        return self._stored(stride)[0]
+
+    def _stored(self, stride: int) -> list[int]:
+        positions = self.entries[stride].positions
+        if not stride and not positions:  # the first stride may leave them out
+            return [0] * (self.end - self.begin)
+        found: list[int] = positions[self.begin : self.end]
+        if len(found) < self.end - self.begin:
+            raise MalformedOrc(f"fewer than {self.end} positions in an entry")
+        if max(found) > _MOST:
+            raise MalformedOrc("positions that are no places in a file")
+        return found
+
+
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class StridePages(PageIndex):
     """The strides of a leaf, and where each begins in the streams of its chain."""
 
     positions: dict[tuple[int, int], Places]
-    """By kind and column: for each stride the chunk, and the bytes, values and bits to skip."""
+    """By kind and column."""
     entries: Sequence[Any]
     """For each column of the chain, the entries of its row index."""
 
@@ -148,31 +185,26 @@ def stride_pages(
     """The strides of a leaf, by the row indexes of the columns of its chain."""
     boundaries = stride_boundaries(block, stride)
     positions: dict[tuple[int, int], Places] = {}
-    sizes = np.zeros(len(boundaries) - 1, np.int64)
     entries = [metadata.decode("RowIndex", codec.unpacked(data)).entries for data in stored]
     for (column, kind), of_column in zip(chain, entries, strict=True):
-        if len(of_column) != len(sizes):
-            raise MalformedOrc(f"{len(of_column)} entries for {len(sizes)} strides")
-        layout = stripe.positioned(column, kind)
-        table = _table(of_column, sum(_width(coding, codec) for _, coding in layout))
+        if len(of_column) != len(boundaries) - 1:
+            raise MalformedOrc(f"{len(of_column)} entries for {len(boundaries) - 1} strides")
         begin = 0
-        for stream_kind, coding in layout:
+        for stream, coding in stripe.positioned(column, kind):
             end = begin + _width(coding, codec)
-            places = _places(table[:, begin:end], codec)
-            length = stripe.streams.get((stream_kind, column), Stream(0, 0)).length
-            following = np.append(places[1:, 0], length)
-            if (following < places[:, 0]).any():
-                raise MalformedOrc("positions that no stream has")
-            positions[stream_kind, column] = places
-            sizes += following - places[:, 0]
+            is_packed = codec.kind != metadata.NONE
+            positions[stream, column] = Places(of_column, begin, end, is_packed)
             begin = end
     for (_, kind), outer, inner in zip(chain, entries, entries[1:], strict=False):
         if kind == "STRUCT" and (_value_counts(inner) > _value_counts(outer)).any():
             raise MalformedOrc("more values than there are structs that hold them")
+    # As if rows were alike: exact sizes would take all positions, and strides share chunks anyway.
+    size = int(whole.sizes[0]) - whole.dictionary_size
+    begins = (boundaries / max(block.num_rows, 1) * size).astype(np.int64)
     return StridePages(
         boundaries=boundaries,
-        offsets=whole.offsets[0] + np.cumsum(sizes) - sizes,
-        sizes=sizes,
+        offsets=whole.offsets[0] + begins[:-1],
+        sizes=np.diff(begins),
         width=whole.width,
         dictionary_size=whole.dictionary_size,
         positions=positions,
@@ -226,25 +258,3 @@ def _amount(kind: str, coding: Coding, count: int, statistics: Any) -> int:
 
 def _width(coding: Coding, codec: Codec) -> int:
     return _SKIPS[coding] + (1 if codec.kind == metadata.NONE else 2)
-
-
-def _table(entries: Any, width: int) -> Places:
-    """The positions of all strides; the first stride may leave them out."""
-    rows = [entry.positions for entry in entries]
-    if rows and not rows[0]:
-        rows[0] = [0] * width
-    if min(map(len, rows), default=width) < width:
-        raise MalformedOrc(f"fewer than {width} positions in an entry")
-    table = np.array([row[:width] for row in rows], np.uint64).reshape(len(rows), width)
-    if (table > _MOST).any():
-        raise MalformedOrc("positions that are no places in a file")
-    return table.astype(np.int64)
-
-
-def _places(table: Places, codec: Codec) -> Places:
-    """Chunk, bytes, values and bits: what does not apply is 0."""
-    if codec.kind == metadata.NONE:
-        table = np.insert(table, 1, 0, axis=1)
-    filled = np.zeros((len(table), 4), np.int64)
-    filled[:, : table.shape[1]] = table
-    return filled

@@ -62,6 +62,7 @@ class OrcReader:
         self._name = name
         self._footer = footer
         self._stripes: dict[int, Stripe] = {}
+        self._chains: dict[int, list[tuple[int, str]]] = {}
         self._statistics: Any = None
 
     @property
@@ -247,8 +248,12 @@ class OrcReader:
 
     def _chain(self, leaf: SchemaNode) -> list[tuple[int, str]]:
         """The columns of a leaf's chain, and their kinds."""
-        columns = self.fields.chain(leaf).columns
-        return [(column, KINDS[self._footer.types[column].kind]) for column in columns]
+        known = self._chains.get(leaf.leaf_index)
+        if known is None:
+            columns, types = self.fields.chain(leaf).columns, self._footer.types
+            known = [(column, KINDS[types[column].kind]) for column in columns]
+            self._chains[leaf.leaf_index] = known
+        return known
 
     def _row_index_places(self, block: Block, leaf: SchemaNode) -> list[tuple[int, int]] | None:
         """Where the row indexes of a leaf's chain are, if all are there."""
