@@ -21,7 +21,7 @@ $(VENV)/.bench: $(INSTALLED)
 	$(BIN)/python -m pip install --quiet --editable '.[dev,bench]'
 	@touch $@
 
-demo: $(INSTALLED)  ## the main job, end to end, on sample data that it makes
+demo: $(INSTALLED) java  ## the main job, end to end, on sample data that it makes
 	$(BIN)/python examples/demo.py
 
 test: $(INSTALLED) java  ## all the tests
@@ -31,12 +31,12 @@ test: $(INSTALLED) java  ## all the tests
 test-fast: $(INSTALLED)  ## the tests without the slow ones and without Spark
 	$(BIN)/python -m pytest -n auto -m 'not slow and not spark'
 
-java:  # Spark writes some of the files that are read in the tests
+java:  # for Spark
 	@if command -v java > /dev/null; then :; \
 	elif [ "$$(id -u)" = 0 ] && command -v apt-get > /dev/null; then \
 		apt-get -qq update && apt-get -qq install -y openjdk-17-jre-headless; \
 	else \
-		echo "No Java: the tests that need Spark are skipped. To have them, run:"; \
+		echo "No Java: what needs Spark is skipped. To have it, run:"; \
 		echo "  sudo apt-get install openjdk-17-jre-headless"; \
 	fi
 

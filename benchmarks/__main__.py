@@ -19,6 +19,7 @@ from benchmarks.data import FULL, QUICK, Scale, trips
 from benchmarks.growth import DIMENSIONS, Growth, measure_growth
 from benchmarks.measure import OURS, Result, measure, measure_import
 from benchmarks.memory import measure_memory
+from benchmarks.on_spark import OnSpark
 from benchmarks.ours import Plain
 from benchmarks.workloads import WORKLOADS, contestants, orc_contestants
 
@@ -37,8 +38,8 @@ def main() -> int:
     if os.getloadavg()[0] > 0.5:
         _say("the machine is busy with other things, which makes times longer and less fair")
     names = _chosen(arguments.work)
-    lines = [r for r in (*contestants(), Plain()) if _wanted(r.name, arguments.only)]
-    readers = [reader for reader in lines if reader.name != Plain.name]
+    readers = [reader for reader in contestants() if _wanted(reader.name, arguments.only)]
+    in_process = [reader for reader in readers if not isinstance(reader, OnSpark)]
     scale, budget = (QUICK, QUICK_BUDGET) if arguments.quick else (FULL, FULL_BUDGET)
 
     results: list[Result] = []
@@ -54,11 +55,13 @@ def main() -> int:
         _say(f"{IMPORT} ...")
         results.append(measure_import(taking_part, budget))
     parts = [report.table(results, taking_part), report.notes(results)] if results else []
+    parts.append(report.bytes_table(results))
     if MEMORY in names and sys.platform == "linux":
         _say(f"{MEMORY} ...")
-        parts.append(report.memory_table(measure_memory(readers, trips(scale, "snappy").path)))
+        parts.append(report.memory_table(measure_memory(in_process, trips(scale, "snappy").path)))
     points: list[Point] = []
     if CURVE in names:
+        lines = [*in_process, *([Plain()] if _wanted(Plain.name, arguments.only) else [])]
         points = _curve(lines, scale, budget / 2)
         parts.append(report.curve_tables(points))
     if GROWTH in names and _wanted(OURS, arguments.only):

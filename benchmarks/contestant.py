@@ -45,6 +45,21 @@ class Where:
         parts = [SIGNS[sign](column, literal(value)) for sign, value in self.tests]
         return reduce(operator.and_, parts)
 
+    def leaves_open(
+        self, least: Any, most: Any, has_nulls: bool, stored: Callable[[Any], Any]
+    ) -> bool:
+        """Whether values between these bounds, as they are `stored`, may and may not match."""
+        matches = [_match(sign, stored(value), least, most) for sign, value in self.tests]
+        return not (any(match is False for match in matches) or (all(matches) and not has_nulls))
+
+
+def _match(sign: str, value: Any, least: Any, most: Any) -> bool | None:
+    """Whether all (True), none (False) or some (None) of the values between bounds match."""
+    if sign == "==" and least <= value <= most and least < most:
+        return None
+    ends = {bool(SIGNS[sign](bound, value)) for bound in (least, most)}
+    return ends.pop() if len(ends) == 1 else None
+
 
 def added(values: Iterable[float | None]) -> pa.Table:
     """The sum of values that come one by one, and how many there were."""

@@ -11,7 +11,7 @@ import random
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from time import perf_counter
 
@@ -21,7 +21,9 @@ import pyarrow as pa
 from benchmarks import ours
 from benchmarks.contestant import Contestant, Unsupported
 from benchmarks.data import Sample, Scale
+from benchmarks.on_spark import OnSpark
 from benchmarks.pages import least_bytes
+from benchmarks.strides import least_orc_bytes
 from benchmarks.workloads import Workload
 
 OURS = ours.Fretsaw.name
@@ -29,6 +31,7 @@ OTHER_ROWS = "WRONG: other rows than the first peer returns"
 MIN_ROUNDS = 5
 MIN_ROUNDS_IF_SLOW = 3
 MAX_ROUNDS = 200
+WARM_UPS = 2  # runs on Spark before those that count, besides the one that is checked
 IMPORT_GOAL = 1.25
 IMPORTS = {OURS: "import fretsaw", "pyarrow": "import pyarrow.parquet, numpy"}
 IMPORT_SCRIPT = """
@@ -65,6 +68,8 @@ class Result:
     seconds: Mapping[str, float]
     left_out: Mapping[str, str] = field(default_factory=dict)
     reads: Reads | None = None
+    bytes_read: Mapping[str, int] = field(default_factory=dict)
+    """What each contestant read, where that is known of the peers too: on Spark."""
 
     @property
     def ratio(self) -> float | None:
@@ -87,12 +92,21 @@ def measure(
     sample = workload.sample(scale)
     left_out = _check(workload, contestants, sample)
     able = {reader.name: reader for reader in contestants if reader.name not in left_out}
-    timers = {name: timer(partial(workload.run, reader, sample)) for name, reader in able.items()}
+    timers = {name: _timer(workload, reader, sample) for name, reader in able.items()}
     seconds = race(timers, budget)
-    # The fewest bytes are worked out for Parquet files only.
-    counted = OURS in able and workload.contestants is None
-    reads = _reads(workload, able[OURS], sample) if counted else None
-    return Result(workload.name, workload.what, workload.goal, seconds, left_out, reads)
+    result = Result(workload.name, workload.what, workload.goal, seconds, left_out)
+    if OURS not in able:
+        return result
+    if not isinstance(able[OURS], OnSpark):
+        counts = {OURS: ours.traced(partial(workload.run, able[OURS], sample))}
+        bytes_read: dict[str, int] = {}
+    else:
+        there = {name: reader for name, reader in able.items() if isinstance(reader, OnSpark)}
+        run = partial(_run, workload, sample)
+        counts = {name: reader.reads(run) for name, reader in there.items()}
+        bytes_read = {name: count for name, (_, count) in counts.items()}
+    reads = Reads(*counts[OURS], _least_bytes(workload, sample))
+    return replace(result, reads=reads, bytes_read=bytes_read)
 
 
 def measure_import(names: Sequence[str], budget: float) -> Result:
@@ -133,11 +147,11 @@ def _enough(times: Sequence[float], budget: float) -> bool:
     )
 
 
-def timer(call: Callable[[], object]) -> Timer:
+def timer(call: Callable[[], object], forget: Callable[[], None] = ours.forget) -> Timer:
     """Times a call, for which nothing is kept from the one before."""
 
     def timed() -> float:
-        ours.forget()
+        forget()
         start = perf_counter()
         result = call()
         seconds = perf_counter() - start
@@ -147,16 +161,26 @@ def timer(call: Callable[[], object]) -> Timer:
     return timed
 
 
-def _reads(workload: Workload, reader: Contestant, sample: Sample) -> Reads:
-    requests, bytes_read = ours.traced(lambda: workload.run(reader, sample))
-    least = least_bytes(
-        workload.files(sample),
-        workload.rows(sample) if workload.rows else None,
-        workload.columns,
-        workload.where(sample) if workload.where else None,
-        workload.window,
-    )
-    return Reads(requests, bytes_read, least)
+def _timer(workload: Workload, reader: Contestant, sample: Sample) -> Timer:
+    call = partial(workload.run, reader, sample)
+    if not isinstance(reader, OnSpark):
+        return timer(call)
+    for _ in range(WARM_UPS):
+        call()
+    return timer(call, reader.forget)
+
+
+def _run(workload: Workload, sample: Sample, reader: Contestant) -> pa.Table:
+    return workload.run(reader, sample)
+
+
+def _least_bytes(workload: Workload, sample: Sample) -> int:
+    rows = workload.rows(sample) if workload.rows else None
+    where = workload.where(sample) if workload.where else None
+    files = workload.files(sample)
+    if sample.path.suffix == ".orc":
+        return sum(least_orc_bytes(file, rows, workload.columns, where) for file in files)
+    return least_bytes(files, rows, workload.columns, where, workload.window)
 
 
 def _check(workload: Workload, contestants: Sequence[Contestant], sample: Sample) -> dict[str, str]:
@@ -165,7 +189,8 @@ def _check(workload: Workload, contestants: Sequence[Contestant], sample: Sample
     left_out: dict[str, str] = {}
     for reader in contestants:
         try:
-            answers[reader.name] = workload.run(reader, sample)
+            table = workload.run(reader, sample)
+            answers[reader.name] = table if workload.ordered else _in_order(table)
         except Unsupported as reason:
             left_out[reader.name] = str(reason)
     expected = next((table for name, table in answers.items() if name != OURS), None)
@@ -174,6 +199,10 @@ def _check(workload: Workload, contestants: Sequence[Contestant], sample: Sample
             if not same_rows(table, expected, workload.tolerance):
                 left_out[name] = OTHER_ROWS
     return left_out
+
+
+def _in_order(table: pa.Table) -> pa.Table:
+    return table.sort_by([(name, "ascending") for name in table.column_names])
 
 
 def same_rows(one: pa.Table, other: pa.Table, tolerance: float) -> bool:

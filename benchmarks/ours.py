@@ -53,19 +53,19 @@ class Fretsaw:
         return fs.scan(path).select(*columns).to_arrow()
 
     def filter(self, path: str, where: Where, columns: Sequence[str] | None = None) -> pa.Table:
-        return _selected(_filtered(path, where), columns).to_arrow()
+        return _selected(filtered(path, where), columns).to_arrow()
 
     def find(self, path: str, where: Where) -> pa.Table:
         return self.filter(path, where)
 
     def filter_head(self, path: str, where: Where, count: int) -> pa.Table:
-        return _filtered(path, where).head(count).to_arrow()
+        return filtered(path, where).head(count).to_arrow()
 
     def filter_tail(self, path: str, where: Where, count: int) -> pa.Table:
-        return _filtered(path, where).tail(count).to_arrow()
+        return filtered(path, where).tail(count).to_arrow()
 
     def filter_count(self, path: str, where: Where) -> pa.Table:
-        return pa.table({"count": [_filtered(path, where).count()]})
+        return pa.table({"count": [filtered(path, where).count()]})
 
     def folder_window(self, folder: str, key: pa.Field, skip: int, count: int) -> pa.Table:
         return self.window(folder, skip, count)
@@ -97,7 +97,8 @@ class Plain(Fretsaw):
         return table if columns is None else table.select(columns)
 
 
-def _filtered(path: str, where: Where) -> fs.Scan:
+def filtered(path: str, where: Where) -> fs.Scan:
+    """A scan of the rows that match."""
     return fs.scan(path).filter(where.of(fs.col(where.column)))
 
 

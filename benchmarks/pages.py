@@ -24,7 +24,7 @@ from thrift.Thrift import TType
 from thrift.TSerialization import deserialize
 
 from benchmarks import bloom
-from benchmarks.contestant import SIGNS, RowNumbers, Where
+from benchmarks.contestant import RowNumbers, Where
 
 DICTIONARY_ENCODINGS = {2, 8}  # PLAIN_DICTIONARY, RLE_DICTIONARY
 INTEGERS = {1: "<i4", 2: "<i8"}  # INT32, INT64; bounds of floats leave NaN out and prove little
@@ -126,7 +126,7 @@ def least_bytes(
             footer = _decode(_FileMetaData, file.read(footer_length))
             needed = FOOTER_END + footer_length
             for group in footer.row_groups:
-                wanted = None if rows is None else _between(rows, first, first + group.num_rows)
+                wanted = None if rows is None else between(rows, first, first + group.num_rows)
                 look = (start - first, end - first)
                 for chunk in group.columns:
                     name = chunk.meta_data.path_in_schema[0]
@@ -151,8 +151,8 @@ def _looked_at(
     return 0, (rows[-1] + 1 if len(rows) else 0)
 
 
-def _between(rows: RowNumbers, first: int, end: int) -> RowNumbers:
-    """The wanted rows of one row group, counted from its first."""
+def between(rows: RowNumbers, first: int, end: int) -> RowNumbers:
+    """The wanted rows of one block, counted from its first."""
     low, high = np.searchsorted(rows, [first, end])
     return rows[low:high] - first
 
@@ -207,8 +207,8 @@ def _has_bloom_filter(where: Where, chunk: Any) -> bool:
 def _passes_bloom_filter(file: BinaryIO, chunk: Any, where: Where) -> bool:
     ((_, value),) = where.tests
     kind = INTEGERS.get(chunk.meta_data.type)
-    stored = _stored(value)
-    data = stored if kind is None else np.array(stored, kind).tobytes()
+    raw = stored(value)
+    data = raw if kind is None else np.array(raw, kind).tobytes()
     place = chunk.meta_data.bloom_filter_offset, chunk.meta_data.bloom_filter_length
     return bloom.may_hold(file, *place, data)
 
@@ -235,19 +235,10 @@ def _is_open(where: Where, chunk: Any, low: bytes, high: bytes, nulls: int) -> b
         bound if kind == STRINGS else int(np.frombuffer(bound, INTEGERS[kind])[0])
         for bound in (low, high)
     )
-    matches = [_match(sign, _stored(value), least, most) for sign, value in where.tests]
-    return not (any(match is False for match in matches) or (all(matches) and nulls == 0))
+    return where.leaves_open(least, most, nulls > 0, stored)
 
 
-def _match(sign: str, value: Any, least: Any, most: Any) -> bool | None:
-    """Whether all (True), none (False) or some (None) of the values between bounds match."""
-    if sign == "==" and least <= value <= most and least < most:
-        return None
-    ends = {bool(SIGNS[sign](bound, value)) for bound in (least, most)}
-    return ends.pop() if len(ends) == 1 else None
-
-
-def _stored(value: Any) -> Any:
+def stored(value: Any) -> Any:
     """A value as the file stores it: microseconds for a timestamp, bytes for a string."""
     if isinstance(value, str):
         return value.encode()

@@ -10,6 +10,7 @@ import os
 import platform
 from collections.abc import Mapping, Sequence
 from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
 
 from matplotlib.figure import Figure
@@ -22,8 +23,8 @@ from benchmarks.memory import Memory
 from benchmarks.ours import Plain
 
 FOLDER = Path(__file__).parent
-PACKAGES = ("fretsaw", "pyarrow", "polars", "duckdb", "datafusion", "numpy")
-BYTES_GOAL = 1.1
+PACKAGES = ("fretsaw", "pyarrow", "polars", "duckdb", "datafusion", "pyorc", "pyspark", "numpy")
+BYTES_GOAL, ORC_BYTES_GOAL = 1.1, 1.2
 MEMORY_GOAL = 300
 AHEAD, BEHIND, GOAL = "#2a9d8f", "#d1495b", "#ffd166"
 
@@ -54,6 +55,19 @@ def notes(results: Sequence[Result]) -> str:
     return "\n".join(
         f"- {name} in {', '.join(works)}: {reason}" for (name, reason), works in reasons.items()
     )
+
+
+def bytes_table(results: Sequence[Result]) -> str:
+    """What was read on Spark by each contestant, where that is known."""
+    counted = [result for result in results if result.bytes_read]
+    if not counted:
+        return ""
+    names = list(dict.fromkeys(name for result in counted for name in result.bytes_read))
+    rows = []
+    for result in counted:
+        read = [result.bytes_read.get(name) for name in names]
+        rows.append([result.name, *("" if n is None else f"{n / 1e6:.3f}" for n in read)])
+    return _markdown(["bytes read", *(f"{name} MB" for name in names)], rows)
 
 
 def memory_table(memory: Mapping[str, Memory]) -> str:
@@ -145,14 +159,15 @@ def write(text: str, works: Mapping[str, str], path: Path = FOLDER / "RESULTS.md
         "Written by `make bench`. Best time of several rounds, all contestants in turn in one\n"
         f"run, warm file cache, {THREADS} threads each, everybody checked to return the same\n"
         f"rows. Ratio: {OURS} to the best peer, below 1.0 is ahead. Bytes ratio: bytes read to\n"
-        f"the fewest possible, goal {BYTES_GOAL}.\n\n"
+        f"the fewest possible, goal {BYTES_GOAL}, of ORC files {ORC_BYTES_GOAL}.\n\n"
         f"{text}\n\n## Workloads\n\n{listed}\n\n## Machine\n\n{_machine()}\n"
     )
 
 
 def _machine() -> str:
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
-    versions = ", ".join(f"{package} {version(package)}" for package in PACKAGES)
+    there = [package for package in PACKAGES if find_spec(package)]
+    versions = ", ".join(f"{package} {version(package)}" for package in there)
     return (
         f"{os.cpu_count()} cores ({platform.machine()}), {memory:.0f} GB of memory, "
         f"{platform.system()}, Python {platform.python_version()}; {versions}."

@@ -8,20 +8,22 @@ for it.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 from functools import cache, partial
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.orc as orc
 import pyarrow.parquet as pq
 
 from benchmarks import data, peers
 from benchmarks.contestant import Contestant, RowNumbers, Where
 from benchmarks.data import Sample, Scale
+from benchmarks.on_spark import FretsawOnSpark, OnSpark, Spark, SparkOrc
 from benchmarks.orc_peers import PyarrowOrc, Pyorc
 from benchmarks.ours import Fretsaw
 
@@ -62,6 +64,8 @@ class Workload:
     """The files it needs."""
     contestants: Callable[[], list[Contestant]] | None = None
     """Who takes part, if not those of Parquet files."""
+    ordered: bool = True
+    """Whether the rows must come in the order of the files."""
 
 
 def contestants() -> list[Contestant]:
@@ -73,12 +77,18 @@ def contestants() -> list[Contestant]:
         peers.Polars(),
         peers.DuckDB(),
         peers.DataFusion(),
+        Spark(),
     ]
 
 
 def orc_contestants() -> list[Contestant]:
     """fretsaw, and then the peers that read ORC files."""
-    return [Fretsaw(), PyarrowOrc(), Pyorc()]
+    return [Fretsaw(), PyarrowOrc(), Pyorc(), SparkOrc()]
+
+
+def spark_contestants() -> list[Contestant]:
+    """fretsaw as a source for Spark, and Spark's own."""
+    return [FretsawOnSpark(), Spark()]
 
 
 def _orc_trips(codec: str) -> Callable[[Scale], Sample]:
@@ -110,13 +120,17 @@ def _pickup(row: int) -> datetime:
     return START + timedelta(microseconds=row * data.PICKUP_GAP_US)
 
 
+def _trip_id(row: int) -> int:
+    return row * 3 + 1_000_000
+
+
 def _five_minutes(sample: Sample) -> Where:
     start = _pickup(_inside(sample))
     return Where("pickup_at", ((">=", start), ("<", start + timedelta(minutes=5))))
 
 
 def _one_trip(sample: Sample) -> Where:
-    return Where("trip_id", (("==", _inside(sample) * 3 + 1_000_000),))
+    return Where("trip_id", (("==", _trip_id(_inside(sample))),))
 
 
 @cache
@@ -143,6 +157,19 @@ def _ten_days(sample: Sample) -> list[Path]:
     return [path for path, day in days.items() if FIRST_DAY <= day < END_DAY]
 
 
+def _ids_around_midnight(sample: Sample) -> Where:
+    """The last and the first ninetieth of two days, by the key, of which Spark knows bounds."""
+    rows = sample.rows // len(sample.files)
+    midnight = _three_quarters(sample) // rows * rows
+    low, high = (_trip_id(midnight + rows // 90 * sign) for sign in (-1, 1))
+    return Where("trip_id", ((">=", low), ("<", high)))
+
+
+def _most_matches(sample: Sample) -> int:
+    """About three quarters of the rows that match, if a tenth do."""
+    return _three_quarters(sample) // 10
+
+
 def _inside(sample: Sample) -> int:
     """A row three quarters in, and not where a row group or a page begins."""
     return _three_quarters(sample) + INSIDE
@@ -151,11 +178,15 @@ def _inside(sample: Sample) -> int:
 @cache
 def _matching(sample: Sample, where: Where) -> RowNumbers:
     """The rows that match, found by reading the whole column."""
-    columns = [pq.read_table(file, columns=[where.column]) for file in sample.files]
-    table = pa.concat_tables(columns)
+    table = pa.concat_tables(_column(file, where.column) for file in sample.files)
     numbered = table.append_column("row", pa.array(np.arange(len(table))))
     rows: RowNumbers = numbered.filter(where.of(pc.field(where.column)))["row"].to_numpy()
     return rows
+
+
+def _column(file: Path, name: str) -> pa.Table:
+    read = orc.read_table if file.suffix == ".orc" else pq.read_table
+    return read(file, columns=[name])
 
 
 def _all_rows(reader: Contestant, path: str, where: Where) -> pa.Table:
@@ -191,66 +222,69 @@ def _filter(
     )
 
 
+RANGE = _filter(
+    "range",
+    "5 minutes of the sorted timestamp, 1,140 rows, all columns",
+    0.5,
+    _trips("snappy"),
+    _five_minutes,
+)
+OFFSET = Workload(
+    "offset",
+    "skip three quarters of the rows, head 10, all columns",
+    0.4,
+    _trips("snappy"),
+    lambda reader, sample: reader.window(str(sample.path), _three_quarters(sample), 10),
+    rows=lambda sample: np.arange(10) + _three_quarters(sample),
+)
+TAKE = Workload(
+    "take",
+    "1,000 row numbers at random, all columns",
+    0.5,
+    _trips("snappy"),
+    lambda reader, sample: reader.take(str(sample.path), _random_rows(sample)),
+    rows=_random_rows,
+)
+SCAN = Workload(
+    "scan",
+    "sum of 3 columns, streaming, full file",
+    1.0,
+    _trips("snappy"),
+    lambda reader, sample: reader.sums(str(sample.path), SUMMED),
+    columns=SUMMED,
+    tolerance=1e-9,
+)
+
+
 def _scan(codec: str, goal: float) -> Workload:
-    return Workload(
-        f"scan-{codec}",
-        f"sum of 3 columns, streaming, full file, {codec}",
-        goal,
-        _trips(codec),
-        lambda reader, sample: reader.sums(str(sample.path), SUMMED),
-        columns=SUMMED,
-        tolerance=1e-9,
+    what = f"{SCAN.what}, {codec}"
+    return replace(SCAN, name=f"{SCAN.name}-{codec}", what=what, goal=goal, sample=_trips(codec))
+
+
+def _on_orc(workload: Workload, codec: str, goal: float) -> Workload:
+    """The same on an ORC file."""
+    return replace(
+        workload,
+        name=f"orc-{workload.name}-{codec}",
+        what=f"{workload.what}, ORC, {codec}",
+        goal=goal,
+        sample=_orc_trips(codec),
+        contestants=orc_contestants,
     )
 
 
-def _orc(codec: str) -> list[Workload]:
-    """The work on ORC files of one codec."""
-    sample, who = _orc_trips(codec), orc_contestants
-    return [
-        Workload(
-            f"orc-range-{codec}",
-            f"range on ORC, {codec}",
-            0.1,
-            sample,
-            lambda reader, sample: reader.filter(str(sample.path), _five_minutes(sample)),
-            contestants=who,
-        ),
-        Workload(
-            f"orc-offset-{codec}",
-            f"offset on ORC, {codec}",
-            0.1,
-            sample,
-            lambda reader, sample: reader.window(str(sample.path), _three_quarters(sample), 10),
-            contestants=who,
-        ),
-        Workload(
-            f"orc-take-{codec}",
-            f"take on ORC, {codec}",
-            0.1,
-            sample,
-            lambda reader, sample: reader.take(str(sample.path), _random_rows(sample)),
-            contestants=who,
-        ),
-        Workload(
-            f"orc-scan-{codec}",
-            f"scan on ORC, {codec}",
-            1.0,
-            sample,
-            lambda reader, sample: reader.sums(str(sample.path), SUMMED),
-            tolerance=1e-9,
-            contestants=who,
-        ),
-    ]
+def _on_spark(run: Callable[[OnSpark, str, Sample], pa.Table], **rest: Any) -> Workload:
+    """Work on `lake` by those who run on Spark."""
+
+    def run_there(reader: Contestant, sample: Sample) -> pa.Table:
+        assert isinstance(reader, OnSpark)
+        return run(reader, str(sample.path), sample)
+
+    return Workload(run=run_there, sample=data.lake, contestants=spark_contestants, **rest)
 
 
 WORKLOADS = (
-    _filter(
-        "range",
-        "5 minutes of the sorted timestamp, 1,140 rows, all columns",
-        0.5,
-        _trips("snappy"),
-        _five_minutes,
-    ),
+    RANGE,
     _filter("point", "one value of a sorted key, all columns", 0.5, _trips("snappy"), _one_trip),
     _filter(
         "needle",
@@ -268,14 +302,7 @@ WORKLOADS = (
         _one_token,
         _one_row,
     ),
-    Workload(
-        "offset",
-        "skip three quarters of the rows, head 10, all columns",
-        0.4,
-        _trips("snappy"),
-        lambda reader, sample: reader.window(str(sample.path), _three_quarters(sample), 10),
-        rows=lambda sample: np.arange(10) + _three_quarters(sample),
-    ),
+    OFFSET,
     Workload(
         "tail",
         "last 10 rows, all columns",
@@ -320,14 +347,7 @@ WORKLOADS = (
         lambda reader, path, where: reader.filter_count(path, where),
         columns=(),
     ),
-    Workload(
-        "take",
-        "1,000 row numbers at random, all columns",
-        0.5,
-        _trips("snappy"),
-        lambda reader, sample: reader.take(str(sample.path), _random_rows(sample)),
-        rows=_random_rows,
-    ),
+    TAKE,
     _scan("snappy", 1.0),
     _scan("zstd", 1.0),
     _scan("gzip", 0.6),
@@ -414,6 +434,30 @@ WORKLOADS = (
         columns=(),
         files=_ten_days,
     ),
-    *_orc("zlib"),
-    *_orc("zstd"),
+    *(
+        _on_orc(workload, codec, goal)
+        for codec in ("zlib", "zstd")
+        for workload, goal in ((RANGE, 0.1), (OFFSET, 0.1), (TAKE, 0.1), (SCAN, 1.0))
+    ),
+    _on_spark(
+        lambda reader, path, sample: reader.folder_rows(path, _ids_around_midnight(sample)),
+        name="spark-range",
+        what="on Spark, 200 files in Hive folders: a range of the sorted key, in two, all columns",
+        goal=0.7,
+        rows=lambda sample: _matching(sample, _ids_around_midnight(sample)),
+        where=_ids_around_midnight,
+        ordered=False,
+    ),
+    _on_spark(
+        lambda reader, path, sample: reader.folder_filter_window(
+            path, TENTH, _most_matches(sample), 1_000
+        ),
+        name="spark-window",
+        what="on Spark, 200 files in Hive folders: of the rows that match a predicate, as 10% do "
+        "at random, skip three quarters, head 1,000, all columns",
+        goal=0.5,
+        rows=lambda sample: _matching(sample, TENTH)[_most_matches(sample) :][:1_000],
+        where=lambda sample: TENTH,
+        window="head",
+    ),
 )

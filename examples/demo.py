@@ -1,194 +1,306 @@
-"""The main job, end to end: sample data, then a few rows out of many, beside what pyarrow needs.
+"""The whole story on sample data: a few rows out of many, beside what pyarrow needs for them.
 
-Run by `make demo`. Everything is written below `demo-data/` and stays there for a second run.
+Run by `make demo`. The data is written below `demo-data/` in both formats, and stays there for a
+second run. The same selection runs on Spark at the end, if there is Java.
 """
 
+import io
+import os
+import shutil
+import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
 from pathlib import Path
+from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.orc as orc
 import pyarrow.parquet as pq
 
 import fretsaw as fs
 from fretsaw import col
 
-ROWS, BLOCK = 4_000_000, 1_000_000
+ROWS, BLOCK = 3_000_000, 500_000
+ORDERS = 300_000
 FOLDER = Path("demo-data")
+SOME_DRIVER = "driver-0001234567"
+FIVE_MINUTES = (datetime(2025, 1, 6), datetime(2025, 1, 6, 0, 5))
+
+Source: TypeAlias = Path | io.FileIO
 
 
-def trips(rows: int, seed: int) -> pa.Table:
-    """Taxi trips: numbers, times, a few names, and a column with nulls."""
-    random = np.random.default_rng(seed)
-    zones = np.array([f"zone {i}" for i in range(265)])
-    start = np.datetime64("2025-01-01", "us") + np.arange(rows) * np.timedelta64(263_157, "us")
+# Sample data ------------------------------------------------------------------------------------
+
+
+def trips(block: int) -> pa.Table:
+    """Taxi trips in the order of their times: numbers, a few names, a unique key, some nulls."""
+    random = np.random.default_rng(block)
+    first, count = block * BLOCK, BLOCK
+    step = np.timedelta64(263_157_000, "ns")  # ORC has no other unit, so that both can be one scan
+    keys = (np.arange(first, first + count) * 7_919) % ROWS
+    tips = np.round(random.exponential(3, count), 2)
     return pa.table(
         {
-            "pickup": start + seed * rows * np.timedelta64(263_157, "us"),
-            "passengers": random.integers(1, 7, rows),
-            "distance": np.round(random.exponential(3, rows), 2),
-            "fare": np.round(random.exponential(15, rows), 2),
-            "tip": pa.array(
-                np.round(random.exponential(3, rows), 2), mask=random.random(rows) < 0.3
-            ),
-            "zone": zones[random.integers(0, 265, rows)],
-            "driver": random.integers(0, 1 << 60, rows),
+            "pickup": np.datetime64("2025-01-01", "ns") + np.arange(first, first + count) * step,
+            "passengers": random.integers(1, 7, count),
+            "distance": np.round(random.exponential(3, count), 2),
+            "fare": np.round(random.exponential(15, count), 2),
+            "tip": pa.array(tips, mask=random.random(count) < 0.3),
+            "zone": np.array([f"zone {i}" for i in range(265)])[random.integers(0, 265, count)],
+            "driver": [f"driver-{key:010}" for key in keys],
         }
     )
 
 
-def sample() -> Path:
-    """The sample file, made once."""
-    path = FOLDER / "trips.parquet"
-    if not path.exists():
-        FOLDER.mkdir(exist_ok=True)
-        unfinished = path.with_suffix(".unfinished")
-        with pq.ParquetWriter(unfinished, trips(1, 0).schema, write_page_index=True) as writer:
-            for block in range(ROWS // BLOCK):
-                writer.write_table(trips(BLOCK, block), row_group_size=BLOCK)
-        unfinished.rename(path)
-    return path
-
-
-def orders(rows: int) -> pa.Table:
+def orders(block: int) -> pa.Table:
     """Orders with an address and a list of items each."""
-    random = np.random.default_rng(3)
-    counts = random.integers(0, 6, rows)
+    random = np.random.default_rng(block)
+    counts = random.integers(0, 6, ORDERS)
     offsets = np.concatenate(([0], np.cumsum(counts))).astype(np.int32)
     size = int(offsets[-1])
     fields = [random.integers(0, 5000, size), np.round(random.exponential(20, size), 2)]
     items = pa.StructArray.from_arrays([pa.array(field) for field in fields], ["sku", "price"])
-    cities = pa.array(np.array(["Oslo", "Lima", "Kobe"])[random.integers(0, 3, rows)])
+    cities = pa.array(np.array(["Oslo", "Lima", "Kobe"])[random.integers(0, 3, ORDERS)])
     return pa.table(
         {
-            "id": np.arange(rows),
+            "id": np.arange(block * ORDERS, (block + 1) * ORDERS),
             "address": pa.StructArray.from_arrays([cities, pa.array(counts)], ["city", "floor"]),
             "items": pa.ListArray.from_arrays(pa.array(offsets), items),
         }
     )
 
 
-def lake() -> Path:
-    """Orders in folders, one for each day."""
-    folder = FOLDER / "orders"
-    for day in range(1, 8):
-        path = folder / f"day=2025-01-{day:02}" / "part-0.parquet"
-        if not path.exists():
-            path.parent.mkdir(parents=True, exist_ok=True)
-            pq.write_table(orders(100_000), path, write_page_index=True)
-    return folder
+def sample(name: str, blocks: Iterable[pa.Table], key: str | None = None) -> Path:
+    """A sample file, made once, with a Bloom filter for its key."""
+    path = FOLDER / name
+    if path.exists():
+        return path
+    FOLDER.mkdir(exist_ok=True)
+    unfinished = path.with_suffix(".unfinished")
+    first, *others = blocks
+    if path.suffix == ".parquet":
+        filters = {key: {"ndv": len(first), "fpp": 0.01}} if key else None
+        writer = pq.ParquetWriter(
+            unfinished, first.schema, write_page_index=True, bloom_filter_options=filters
+        )
+        with writer:
+            for table in (first, *others):
+                writer.write_table(table, row_group_size=len(table))
+    else:
+        leaves = [first.schema.get_field_index(key) + 1] if key else None
+        settings = {"bloom_filter_columns": leaves, "bloom_filter_fpp": 0.01, "compression": "zstd"}
+        with orc.ORCWriter(str(unfinished), stripe_size=16 << 20, **settings) as writer:
+            for table in (first, *others):
+                writer.write(table)
+    unfinished.rename(path)
+    return path
+
+
+# Side by side -----------------------------------------------------------------------------------
+
+
+class CountingFile(io.FileIO):
+    """Counts the bytes that pyarrow reads."""
+
+    bytes_read = 0
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        data = super().read(size) or b""
+        self.bytes_read += len(data)
+        return data
 
 
 def timed(work: Callable[[], pa.Table]) -> tuple[pa.Table, float]:
-    """The result, and the best of five times in milliseconds."""
+    """The result, and the best of three times in milliseconds."""
     times = []
-    for _ in range(5):
+    for _ in range(3):
         begin = time.perf_counter()
         result = work()
         times.append(time.perf_counter() - begin)
     return result, min(times) * 1e3
 
 
-def compare(title: str, ours: Callable[[], pa.Table], pyarrows: Callable[[], pa.Table]) -> None:
+def compare(title: str, path: Path, ours: fs.Scan, pyarrows: Callable[[Source], pa.Table]) -> None:
     """Run both, check that they agree, and print what each needed."""
     with fs.trace() as trace:
-        ours()
-    result, mine = timed(ours)
-    expected, theirs = timed(pyarrows)
+        ours.to_arrow()
+    with CountingFile(path) as counting:
+        pyarrows(counting)
+    result, mine = timed(ours.to_arrow)
+    expected, theirs = timed(lambda: pyarrows(path))
     if not result.cast(expected.schema).equals(expected):
-        raise SystemExit(f"{title}: the rows differ from pyarrow's")
+        sys.exit(f"{title}: the rows differ from pyarrow's")
     print(
-        f"  {title:<34} {result.num_rows:>6,} rows   fretsaw {mine:>7.1f} ms, "
-        f"{trace.bytes_read / 1024:>7,.0f} KB   pyarrow {theirs:>7.1f} ms"
+        f"  {title:<28}{result.num_rows:>6,} rows {mine:>9.1f} ms {size(trace.bytes_read):>8}"
+        f" {theirs:>11.1f} ms {size(counting.bytes_read):>8}"
     )
 
 
-def read_row_group(path: Path, ordinal: int) -> pa.Table:
-    """What a pyarrow user does for a few rows: read the row group that holds them."""
-    return pq.ParquetFile(path).read_row_group(ordinal)
+def size(count: int) -> str:
+    return f"{count / 1e6:.1f} MB" if count >= 1e5 else f"{count / 1e3:.1f} KB"
 
 
-def read_part(folder: Path, day: str, columns: list[str]) -> pa.Table:
-    """The same for a file in a folder."""
-    return pq.ParquetFile(folder / f"day={day}" / "part-0.parquet").read(columns=columns)
+# What a user of pyarrow does: read the row groups or stripes that may hold the rows, and filter.
+
+
+def matching(source: Source, condition: pc.Expression) -> pa.Table:
+    """The rows that match; row groups are pruned by statistics, stripes are not."""
+    if is_parquet(source):
+        return pq.read_table(source, filters=condition)
+    return orc_file(source).read().filter(condition)
+
+
+def window(source: Source, start: int, count: int, columns: list[str] | None = None) -> pa.Table:
+    """Some neighbouring rows: of their row group, or of everything."""
+    if not is_parquet(source):
+        return orc_file(source).read(columns).slice(start, count)
+    file = pq.ParquetFile(source)
+    rows = file.metadata.row_group(0).num_rows
+    return file.read_row_group(start // rows, columns).slice(start % rows, count)
+
+
+def last(source: Source, condition: pc.Expression, count: int) -> pa.Table:
+    """The last rows that match, by row groups or stripes from the end."""
+    found: list[pa.Table] = []
+    for block in blocks_from_the_end(source):
+        found.insert(0, block.filter(condition))
+        if sum(map(len, found)) >= count:
+            break
+    table = pa.concat_tables(found)
+    return table.slice(len(table) - count)
+
+
+def blocks_from_the_end(source: Source) -> Iterator[pa.Table]:
+    if is_parquet(source):
+        rows = pq.ParquetFile(source)
+        yield from (rows.read_row_group(i) for i in reversed(range(rows.num_row_groups)))
+    else:
+        stripes = orc_file(source)
+        for i in reversed(range(stripes.nstripes)):
+            yield pa.Table.from_batches([stripes.read_stripe(i)])
+
+
+def is_parquet(source: Source) -> bool:
+    return str(source.name).endswith(".parquet")
+
+
+def orc_file(source: Source) -> orc.ORCFile:
+    return orc.ORCFile(str(source) if isinstance(source, Path) else source)
+
+
+# The story --------------------------------------------------------------------------------------
+
+
+def few_rows(trips_path: Path, orders_path: Path) -> None:
+    """The same five selections in one of the formats."""
+    with fs.open(trips_path) as file:
+        blocks = "row groups" if file.format == "parquet" else "stripes"
+        about = f"{file.num_rows:,} rows, {len(file.blocks)} {blocks}"
+    print(f"\n{trips_path}: {about}, {trips_path.stat().st_size >> 20} MB")
+    print(f"{'fretsaw':>50}{'pyarrow':>23}")
+    scan, nested = fs.scan(trips_path), fs.scan(orders_path).select("id", "items")
+    begin, end = FIVE_MINUTES
+    pickup, driver = pc.field("pickup"), pc.field("driver")
+    dear = (pc.field("fare") > 100) & (pc.field("zone") == "zone 7")
+    compare(
+        "a range of five minutes",
+        trips_path,
+        scan.filter((col("pickup") >= begin) & (col("pickup") < end)),
+        lambda source: matching(source, (pickup >= begin) & (pickup < end)),
+    )
+    compare(
+        "skip(2,345,678).head(20)",
+        trips_path,
+        scan.skip(2_345_678).head(20),
+        lambda source: window(source, 2_345_678, 20),
+    )
+    compare(
+        "the last 10 with a filter",
+        trips_path,
+        scan.filter("fare > 100 and zone = 'zone 7'").tail(10),
+        lambda source: last(source, dear, 10),
+    )
+    compare(
+        "a needle, Bloom filter",
+        trips_path,
+        scan.filter(col("driver") == SOME_DRIVER),
+        lambda source: matching(source, driver == SOME_DRIVER),
+    )
+    compare(
+        "20 rows of nested columns",
+        orders_path,
+        nested.skip(450_000).head(20),
+        lambda source: window(source, 450_000, 20, ["id", "items"]),
+    )
+
+
+def on_spark(sources: list[Path]) -> None:
+    """One selection over both files, in-process and on Spark."""
+    print("\nThe same scan on Spark, over both files:")
+    if shutil.which("java") is None:
+        print("  skipped, there is no Java: sudo apt-get install openjdk-17-jre-headless")
+        return
+    from pyspark.sql import SparkSession
+
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    builder = SparkSession.builder.master("local[2]").appName("fretsaw demo")
+    quiet = {"spark.ui.enabled": "false", "spark.log.level": "ERROR"}
+    spark = builder.config(map=quiet | {"spark.ui.showConsoleProgress": "false"}).getOrCreate()
+    try:
+        scan = fs.scan(sources).select("pickup", "fare", "zone").filter("fare > 120")
+        for title, selected in (
+            ("fare > 120", scan),
+            ("the same, skip(100).head(50)", scan.skip(100).head(50)),
+        ):
+            begin = time.perf_counter()
+            expected = selected.to_arrow()
+            middle = time.perf_counter()
+            found = selected.to_spark(spark, ordered=True).toArrow()
+            seconds = time.perf_counter() - middle
+            if not found.cast(expected.schema).equals(expected):
+                sys.exit(f"{title}: the rows on Spark differ")
+            print(
+                f"  {title:<30} {found.num_rows:>5,} rows, the same: "
+                f"in-process {middle - begin:.2f} s, on Spark {seconds:.2f} s"
+            )
+    finally:
+        spark.stop()
 
 
 def main() -> None:
     """Tell the story."""
-    path = sample()
-    size = path.stat().st_size
-    with fs.open(path) as file:
-        print(f"{path}: {file.num_rows:,} rows, {len(file.blocks)} row groups, {size >> 20} MB\n")
+    print("Sample data, made once ...", flush=True)
+    both = {
+        suffix: (
+            sample(f"trips.{suffix}", map(trips, range(ROWS // BLOCK)), key="driver"),
+            sample(f"orders.{suffix}", map(orders, range(2))),
+        )
+        for suffix in ("parquet", "orc")
+    }
+    print("The same rows, by fretsaw and by pyarrow: time, and bytes read.")
+    for trips_path, orders_path in both.values():
+        few_rows(trips_path, orders_path)
 
-    scan = fs.scan(path)
-    offset = 2 * BLOCK + 345_678
-    rows = np.sort(np.random.default_rng(7).choice(ROWS, 100, replace=False))
-    print("The same rows, by fretsaw and by pyarrow:")
-    compare(
-        "skip(2,345,678).head(20)",
-        lambda: scan.skip(offset).head(20).to_arrow(),
-        lambda: read_row_group(path, 2).slice(345_678, 20),
-    )
-    compare(
-        "tail(10)",
-        lambda: scan.tail(10).to_arrow(),
-        lambda: read_row_group(path, 3).slice(BLOCK - 10),
-    )
-    compare(
-        "tail(10), two columns",
-        lambda: scan.select("pickup", "fare").tail(10).to_arrow(),
-        lambda: pq.ParquetFile(path).read_row_group(3, ["pickup", "fare"]).slice(BLOCK - 10),
-    )
-    five_minutes = (col("pickup") >= datetime(2025, 1, 8)) & (
-        col("pickup") < datetime(2025, 1, 8, 0, 5)
-    )
-    compare(
-        "five minutes of pickups",
-        lambda: scan.filter(five_minutes).to_arrow(),
-        lambda: pq.read_table(
-            path,
-            filters=(pc.field("pickup") >= datetime(2025, 1, 8))
-            & (pc.field("pickup") < datetime(2025, 1, 8, 0, 5)),
-        ),
-    )
-    compare(
-        "first 10 with fare > 100, as SQL",
-        lambda: scan.filter("fare > 100 and zone = 'zone 7'").head(10).to_arrow(),
-        lambda: pq.read_table(
-            path, filters=(pc.field("fare") > 100) & (pc.field("zone") == "zone 7")
-        ).slice(0, 10),
-    )
-    compare(
-        "take(100 row numbers)", lambda: scan.take(rows), lambda: pq.read_table(path).take(rows)
-    )
-    compare("everything", scan.to_arrow, lambda: pq.read_table(path))
-
-    folder = lake()
-    days = fs.scan(folder)
-    print(f"\n{folder}: {days.count():,} rows in folders, of {', '.join(days.schema.names)}")
-    compare(
-        "skip(450,000).head(20), nested",
-        lambda: days.select("id", "items").skip(450_000).head(20).to_arrow(),
-        lambda: read_part(folder, "2025-01-05", ["id", "items"]).slice(50_000, 20),
-    )
-    on_a_day = days.filter("day = '2025-01-03' and any(items.price) > 200")
-    print(f"  orders of a day with an item above 200: {on_a_day.count():,}")
-    print(f"  the last row: {days.select('address.city', 'day').tail(1).to_arrow().to_pylist()[0]}")
-
-    print("\nThe file in four splits, as four readers would take them:")
-    for split in scan.splits(size // 4):
-        print(f"  {split!r}: {split.count():,} rows")
-
-    print(f"\n{scan.filter(five_minutes).explain(run=True)}")
+    begin, end = FIVE_MINUTES
+    path, _ = both["parquet"]
+    five_minutes = fs.scan(path).filter((col("pickup") >= begin) & (col("pickup") < end))
+    print(f"\nWhat was planned and what happened:\n{five_minutes.explain(run=True)}")
 
     total, longest = 0.0, 0
-    for batch in scan.select("fare").batches():
-        total += float(batch.column(0).to_numpy().sum())
-        longest = max(longest, batch.num_rows)
-    print(f"\nStreamed in batches of up to {longest:,} rows: fares add up to {total:,.2f}")
+    for batch in fs.scan(path).column("fare"):
+        total += float(batch.values.sum())
+        longest = max(longest, len(batch.values))
+    print(f"\nA column, {longest:,} values at a time: fares add up to {total:,.2f}")
+
+    output = FOLDER / "dear.parquet"
+    rows = fs.scan([path for path, _ in both.values()]).filter("fare > 150").write(output)
+    print(f"Written to {output}: {rows:,} rows of both files with a fare above 150")
+
+    on_spark([path for path, _ in both.values()])
 
 
 if __name__ == "__main__":

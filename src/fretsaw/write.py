@@ -242,17 +242,17 @@ def _write_arrow(batches: Batches, schema: pa.Schema, sink: pa.NativeFile) -> No
 
 
 def _write_csv(batches: Batches, schema: pa.Schema, sink: pa.NativeFile) -> None:
-    stored = _csv_table(_nothing(schema)).schema
+    stored = csv_table(_nothing(schema)).schema
     with pa.csv.CSVWriter(sink, stored) as writer:
         for table in _gathered(batches, schema):
-            _require_text(table)
-            writer.write_table(_csv_table(table))
+            require_text(table)
+            writer.write_table(csv_table(table))
 
 
 def _write_json(batches: Batches, schema: pa.Schema, sink: pa.NativeFile) -> None:
     lines(pa.RecordBatch.from_pylist([], schema))
     for table in _gathered(batches, schema):
-        _require_text(table)
+        require_text(table)
         rows = max(1, PIECE_BYTES * table.num_rows // max(table.nbytes, 1))
         for batch in table.to_batches(max_chunksize=rows):
             sink.write(lines(batch))
@@ -298,7 +298,8 @@ def _unsliced(table: pa.Table) -> pa.Table:
     return pa.Table.from_arrays(columns, schema=table.schema)
 
 
-def _require_text(table: pa.Table) -> None:
+def require_text(table: pa.Table) -> None:
+    """Refuse strings that are not UTF-8."""
     for name, column in zip(table.column_names, table.columns, strict=True):
         try:
             column.validate(full=True)
@@ -354,7 +355,8 @@ def _plain(kind: pa.DataType) -> pa.DataType:
     return pa.large_binary() if types.is_binary_view(kind) else kind
 
 
-def _csv_table(table: pa.Table) -> pa.Table:
+def csv_table(table: pa.Table) -> pa.Table:
+    """The columns as CSV has them."""
     columns = [_csv_column(column) for column in table.columns]
     if len(columns) == 1:
         # An empty line would be no row to most readers: a lone null is an empty string.

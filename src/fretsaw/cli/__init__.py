@@ -1,0 +1,25 @@
+"""The `fretsaw` command: select, count and explain, in this process or on Spark.
+
+`app` has the commands and their options, `request` what they ask for, `engines` who does the work,
+`output` and `preview` where rows go, `progress` what is said meanwhile, `failures` what is said
+when it goes wrong.
+"""
+
+import sys
+from collections.abc import Sequence
+
+_NEEDED = {"rich", "typer"}
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command with these arguments, or those of the process; ends with `SystemExit`."""
+    from fretsaw.cli.failures import reporting, stopped_by_signals
+
+    with stopped_by_signals(), reporting():
+        try:
+            from fretsaw.cli.app import app
+        except ModuleNotFoundError as missing:
+            if missing.name not in _NEEDED:
+                raise
+            sys.exit(f"fretsaw: the command needs {missing.name}: pip install 'fretsaw[cli]'")
+        app(arguments, prog_name="fretsaw")

@@ -1,0 +1,223 @@
+"""The commands and their options."""
+
+import sys
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated, TypeAlias
+
+import typer
+
+import fretsaw
+from fretsaw.cli.failures import reporting
+from fretsaw.cli.request import Request, column_names
+
+if TYPE_CHECKING:
+    from fretsaw.cli.engines import Engines
+
+# What does the work is imported when there is some: help and mistakes are told at once.
+
+app = typer.Typer(
+    help="Read just the rows you ask for out of Parquet and ORC files.",
+    add_completion=False,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+class Format(StrEnum):
+    """What rows become."""
+
+    TABLE = "table"
+    CSV = "csv"
+    JSON = "json"
+    ARROW = "arrow"
+    PARQUET = "parquet"
+    ORC = "orc"
+
+
+class EngineName(StrEnum):
+    """Who reads."""
+
+    LOCAL = "local"
+    SPARK = "spark"
+
+
+class Missing(StrEnum):
+    """What a column is that a file lacks."""
+
+    ERROR = "error"
+    NULL = "null"
+
+
+Sources: TypeAlias = Annotated[
+    list[str], typer.Argument(help="Files, directories or globs.", metavar="SOURCES")
+]
+Where: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(metavar="SQL", help="Only rows that match this condition; several are ANDed."),
+]
+Columns: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(metavar="NAMES", help="Only these columns, as in a,b.c; may be repeated."),
+]
+Skip: TypeAlias = Annotated[
+    int | None, typer.Option(metavar="N", min=0, help="Leave out the first N rows.")
+]
+Head: TypeAlias = Annotated[int | None, typer.Option(metavar="N", min=0, help="At most N rows.")]
+Tail: TypeAlias = Annotated[
+    int | None, typer.Option(metavar="N", min=0, help="At most the last N rows.")
+]
+MissingIs: TypeAlias = Annotated[
+    Missing, typer.Option(help="A column that one of the files lacks: an error, or null there.")
+]
+WithRowIndex: TypeAlias = Annotated[
+    bool, typer.Option("--with-row-index", help="Add the row number as a column, 'index'.")
+]
+WithFilePath: TypeAlias = Annotated[
+    bool, typer.Option("--with-file-path", help="Add the path of the file as a column, 'path'.")
+]
+EngineIs: TypeAlias = Annotated[
+    EngineName | None,
+    typer.Option("--engine", help="Read here or on Spark; under spark-submit, on Spark."),
+]
+Master: TypeAlias = Annotated[
+    str | None, typer.Option(metavar="URL", help="Where Spark runs, such as local[4].")
+]
+Quiet: TypeAlias = Annotated[
+    bool, typer.Option("--quiet", "-q", help="No progress bar and no summary on stderr.")
+]
+
+
+@app.callback(invoke_without_command=True)
+def version(
+    version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
+) -> None:
+    """Options of all commands."""
+    if version:
+        print(f"fretsaw {fretsaw.__version__}")
+        raise typer.Exit
+
+
+@app.command()
+@reporting()
+def select(
+    sources: Sources,
+    where: Where = None,
+    columns: Columns = None,
+    skip: Skip = None,
+    head: Head = None,
+    tail: Tail = None,
+    missing: MissingIs = Missing.ERROR,
+    with_row_index: WithRowIndex = False,
+    with_file_path: WithFilePath = False,
+    output: Annotated[
+        str | None,
+        typer.Option(metavar="DIR", help="Write files into this new directory, all or none."),
+    ] = None,
+    format: Annotated[
+        Format | None,
+        typer.Option(
+            help="Of the rows: a table on a terminal and csv elsewhere, parquet in a directory.",
+            show_default=False,
+        ),
+    ] = None,
+    engine: EngineIs = None,
+    master: Master = None,
+    quiet: Quiet = False,
+) -> None:
+    """Print the rows, or write them into a directory."""
+    from fretsaw.cli import work
+
+    chosen = _format(format, output)
+    _check_window(skip, head, tail)
+    names = column_names(columns or ())
+    request = Request(
+        sources, where or (), names, skip, head, tail, missing.value, with_row_index, with_file_path
+    )
+    engines = _engines(engine, master, quiet)
+    if output is not None:
+        work.write(request, engines, output, chosen)
+    elif chosen == "table":
+        work.show(request, engines)
+    else:
+        work.stream(request, engines, chosen)
+
+
+@app.command()
+@reporting()
+def count(
+    sources: Sources,
+    where: Where = None,
+    skip: Skip = None,
+    head: Head = None,
+    tail: Tail = None,
+    missing: MissingIs = Missing.ERROR,
+    engine: EngineIs = None,
+    master: Master = None,
+    quiet: Quiet = False,
+) -> None:
+    """Print how many rows there are; no data is read where metadata prove the answer."""
+    from fretsaw.cli import work
+
+    _check_window(skip, head, tail)
+    request = Request(sources, where or (), None, skip, head, tail, missing.value)
+    work.count(request, _engines(engine, master, quiet))
+
+
+@app.command()
+@reporting()
+def explain(
+    sources: Sources,
+    where: Where = None,
+    columns: Columns = None,
+    skip: Skip = None,
+    head: Head = None,
+    tail: Tail = None,
+    missing: MissingIs = Missing.ERROR,
+    with_row_index: WithRowIndex = False,
+    with_file_path: WithFilePath = False,
+    run: Annotated[
+        bool, typer.Option("--run", help="Read the rows too, and say what happened.")
+    ] = False,
+    engine: EngineIs = None,
+    master: Master = None,
+    quiet: Quiet = False,
+) -> None:
+    """Print what would be read, and what rules out the rest."""
+    from fretsaw.cli import work
+
+    _check_window(skip, head, tail)
+    names = column_names(columns or ())
+    request = Request(
+        sources, where or (), names, skip, head, tail, missing.value, with_row_index, with_file_path
+    )
+    work.explain(request, _engines(engine, master, quiet), run)
+
+
+def _format(format: Format | None, output: str | None) -> str:
+    """The format that was asked for, or what fits the place where the rows go."""
+    if output is not None:
+        if format is Format.TABLE:
+            raise typer.BadParameter("a table goes to the terminal: leave out --output")
+        return (format or Format.PARQUET).value
+    if format in (Format.PARQUET, Format.ORC):
+        raise typer.BadParameter(f"{format} files need a place to go to: add --output DIR")
+    if format is None:
+        format = Format.TABLE if sys.stdout.isatty() else Format.CSV
+    if format is Format.ARROW and sys.stdout.isatty():
+        raise typer.BadParameter("arrow is not for reading on a terminal: send it elsewhere")
+    return format.value
+
+
+def _check_window(skip: int | None, head: int | None, tail: int | None) -> None:
+    if tail is not None and (skip is not None or head is not None):
+        raise typer.BadParameter("--tail excludes --skip and --head")
+
+
+def _engines(engine: EngineName | None, master: str | None, quiet: bool) -> "Engines":
+    from fretsaw.cli.engines import Engines, is_submitted
+
+    on_spark = is_submitted() if engine is None else engine is EngineName.SPARK
+    if master is not None and not on_spark:
+        raise typer.BadParameter("--master is Spark's: add --engine spark")
+    return Engines(on_spark, master, quiet)

@@ -1,0 +1,118 @@
+"""Who does the work: this process, or Spark. Both give the same rows, in the same order.
+
+An engine is opened for a request, and says at any time what it has read so far.
+"""
+
+import os
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from typing import Protocol
+
+import pyarrow as pa
+
+from fretsaw.cli.progress import Status
+from fretsaw.cli.reads import Reads, files_of
+from fretsaw.cli.request import Request
+from fretsaw.errors import FretsawError
+from fretsaw.trace import trace
+
+
+class Engine(Protocol):
+    """What a command needs of an engine."""
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The Arrow schema of the rows."""
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """The rows, streamed."""
+
+    def count(self) -> int:
+        """How many rows there are."""
+
+    def write(self, path: str, format: str) -> None:
+        """The rows as a directory of files, complete or absent."""
+
+    def explain(self, run: bool) -> str:
+        """What would be read, and with `run` what was, as text."""
+
+    def status(self) -> Status:
+        """What was done so far."""
+
+
+@dataclass(frozen=True, slots=True)
+class Engines:
+    """Opens the engine that was asked for."""
+
+    on_spark: bool
+    master: str | None = None
+    """Where Spark runs, if spark-submit has not settled that."""
+    quiet: bool = False
+    """Whether nobody wants to know what is read."""
+
+    @contextmanager
+    def open(self, request: Request) -> Iterator[Engine]:
+        """An engine for what is asked for."""
+        if self.on_spark:
+            with _on_spark(request, self.master) as engine:
+                yield engine
+        elif self.quiet:
+            yield Local(request, None)
+        else:
+            with trace() as traced:
+                reads = Reads(traced, request.sources, reads_all=not request.has_window)
+                yield Local(request, reads)
+
+
+def is_submitted() -> bool:
+    """Whether spark-submit started this process: then stderr goes where stdout goes."""
+    return "PYSPARK_GATEWAY_PORT" in os.environ
+
+
+def _on_spark(request: Request, master: str | None) -> AbstractContextManager[Engine]:
+    try:
+        from fretsaw.cli.spark import on_spark
+    except ModuleNotFoundError as missing:
+        if missing.name is None or missing.name.startswith("fretsaw"):
+            raise
+        raise FretsawError(
+            f"there is no {missing.name} for --engine spark: pip install 'fretsaw[spark]'"
+        ) from None
+    return on_spark(request, master)
+
+
+class Local:
+    """Reads in this process."""
+
+    def __init__(self, request: Request, reads: Reads | None) -> None:
+        self._sources = request.sources
+        self._scan = request.scan()
+        self._reads = reads
+        self._rows = 0
+
+    @property
+    def schema(self) -> pa.Schema:
+        return self._scan.schema
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        for batch in self._scan.batches():
+            self._rows += batch.num_rows
+            if self._reads is not None:
+                self._reads.sum_up()
+            yield batch
+
+    def count(self) -> int:
+        self._rows = self._scan.count()
+        return self._rows
+
+    def write(self, path: str, format: str) -> None:
+        from fretsaw.cli.output import write_parts
+
+        write_parts(self.batches(), self.schema, files_of(self._sources), path, format)
+
+    def explain(self, run: bool) -> str:
+        return self._scan.explain(run)
+
+    def status(self) -> Status:
+        return Status() if self._reads is None else self._reads.status(self._rows)

@@ -1,0 +1,80 @@
+"""Where rows go: to stdout as they come, or into a directory that is complete or absent."""
+
+import os
+import sys
+from collections.abc import Iterable, Iterator
+from typing import BinaryIO
+
+import pyarrow as pa
+import pyarrow.csv
+
+from fretsaw.jsonlines import lines
+from fretsaw.sources import Entry
+from fretsaw.write import (
+    csv_table,
+    destination,
+    require_text,
+    require_types,
+    staged_directory,
+    write_file,
+)
+
+PART_BYTES = 256 << 20
+"""What one file of a directory holds, roughly, as it is in memory."""
+
+
+def write_stdout(batches: Iterator[pa.RecordBatch], schema: pa.Schema, format: str) -> None:
+    """Write rows to stdout, each batch as soon as it is there."""
+    out = sys.stdout.buffer
+    if format == "arrow":
+        _write_arrow(batches, schema, out)
+        return
+    require_types(schema, "stdout", format)
+    if format == "csv":
+        out.write(_csv_text(schema.empty_table(), header=True))
+    for batch in batches:
+        table = pa.Table.from_batches([batch])
+        require_text(table)
+        out.write(lines(batch) if format == "json" else _csv_text(table, header=False))
+        out.flush()
+    out.flush()
+
+
+def write_parts(
+    batches: Iterator[pa.RecordBatch],
+    schema: pa.Schema,
+    inputs: Iterable[Entry],
+    path: str,
+    format: str,
+) -> None:
+    """Write rows into a directory of files; without any, one file says what the columns are."""
+    with staged_directory(destination(path, inputs)) as folder:
+        first, number = next(batches, None), 0
+        while first is not None or number == 0:
+            place = os.path.join(folder, f"part-{number:05}.{format}")
+            write_file(_part(first, batches), schema, place, format)
+            first, number = next(batches, None), number + 1
+
+
+def _part(
+    first: pa.RecordBatch | None, others: Iterator[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """The batches of one file: the first, and as many others as it can hold."""
+    held, batch = 0, first
+    while batch is not None:
+        held += batch.nbytes
+        yield batch
+        batch = next(others, None) if held < PART_BYTES else None
+
+
+def _csv_text(table: pa.Table, header: bool) -> pa.Buffer:
+    sink = pa.BufferOutputStream()
+    pa.csv.write_csv(csv_table(table), sink, pa.csv.WriteOptions(include_header=header))
+    return sink.getvalue()
+
+
+def _write_arrow(batches: Iterator[pa.RecordBatch], schema: pa.Schema, out: BinaryIO) -> None:
+    with pa.ipc.new_stream(pa.PythonFile(out, "w"), schema) as writer:
+        for batch in batches:
+            writer.write_batch(batch)
+            out.flush()

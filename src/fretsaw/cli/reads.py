@@ -1,0 +1,84 @@
+"""What a scan in this process has read so far: a trace, counted as it grows and then forgotten.
+
+A trace keeps every read; a scan of many files makes millions of them. The files of the scan, one
+behind the other, are also the way that it goes: its latest read of data says how far it is.
+"""
+
+import os
+import threading
+from collections import Counter
+from collections.abc import Sequence
+from typing import TypeVar
+
+from fretsaw.cli.progress import Status, counted
+from fretsaw.sources import Entry, list_sources, origins_of
+from fretsaw.trace import Trace
+
+T = TypeVar("T")
+
+
+class Reads:
+    """The reads of a trace, summed up."""
+
+    def __init__(self, trace: Trace, sources: Sequence[str], reads_all: bool) -> None:
+        self._trace = trace
+        self._begins: dict[str, int] = {}
+        """Where each file would begin if they were one."""
+        self._total = 0
+        for file in files_of(sources):
+            self._begins[str(file.origin)] = self._total
+            self._total += size_of(file)
+        self._reads_all = reads_all
+        self._lock = threading.Lock()
+        self._bytes = 0
+        self._requests = 0
+        self._reached = 0
+        self._left_out: Counter[tuple[str, str]] = Counter()
+
+    def status(self, rows: int) -> Status:
+        """What was read until now, for so many rows."""
+        self.sum_up()
+        with self._lock:
+            known = self._reads_all and self._total > 0
+            return Status(
+                rows,
+                self._bytes,
+                self._total,
+                self._requests,
+                share=self._reached / self._total if known else None,
+                left_out=[
+                    f"{counted(count, level)} by {source}"
+                    for (level, source), count in self._left_out.items()
+                ],
+            )
+
+    def sum_up(self) -> None:
+        """Count what was read since the last time, and forget the reads."""
+        with self._lock:
+            for event in _taken(self._trace.log):
+                self._requests += 1
+                self._bytes += event.length
+                if event.why == "data":
+                    place = self._begins.get(event.path, 0) + event.offset + event.length
+                    self._reached = max(self._reached, place)
+            for decision in _taken(self._trace.pruned):
+                if decision.dropped:
+                    self._left_out[decision.level, decision.source] += decision.dropped
+
+
+def _taken(items: list[T]) -> list[T]:
+    """What was in a list to which others append meanwhile."""
+    taken = items[:]
+    del items[: len(taken)]
+    return taken
+
+
+def files_of(sources: Sequence[str]) -> Sequence[Entry]:
+    """The files that were named, in the order in which they are read."""
+    return list_sources(origins_of(list(sources))).entries
+
+
+def size_of(file: Entry) -> int:
+    """How many bytes a file has; one that is not there is for others to complain about."""
+    path = str(file.origin)
+    return os.path.getsize(path) if os.path.exists(path) else 0

@@ -1,0 +1,135 @@
+"""The options of the data source: text in, checked values out.
+
+Spark gives all options as text, their names in any case. What is unknown or makes no sense is a
+`ValueError` that says what would do.
+"""
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal, cast, get_args
+
+from fretsaw.plan import Window
+from fretsaw.scan import Scan, scan
+from fretsaw.schema import Path
+
+NAMES = (
+    *("path", "paths", "filter", "columns", "skip", "head", "tail"),
+    *("splitBytes", "missing", "onCorrupt"),
+)
+Missing = Literal["error", "null"]
+OnCorrupt = Literal["error", "skip"]
+
+SPLIT_BYTES = 128 << 20
+
+_UNITS = {"": 1, "b": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What to read, and how."""
+
+    paths: tuple[str, ...]
+    filter: str | None = None
+    columns: tuple[Path, ...] | None = None
+    window: Window = field(default_factory=Window)
+    split_bytes: int = SPLIT_BYTES
+    missing: Missing = "error"
+    on_corrupt: OnCorrupt = "error"
+
+    def scan(self) -> Scan:
+        """The scan of all columns, without the window; nothing is read yet."""
+        # Spark has no finer timestamps, and in microseconds every INT96 has its place.
+        whole = scan(list(self.paths), missing=self.missing, int96="us")
+        return whole if self.filter is None else whole.filter(self.filter)
+
+
+def parse(given: Mapping[str, str]) -> Options:
+    """The options that were given."""
+    known = {name.lower(): name for name in NAMES}
+    unknown = [name for name in given if name.lower() not in known]
+    if unknown:
+        raise ValueError(
+            f"unknown option {', '.join(map(repr, sorted(unknown)))}; "
+            f"the options are {', '.join(NAMES)}"
+        )
+    values = {known[name.lower()]: value for name, value in given.items()}
+    if "tail" in values and ("skip" in values or "head" in values):
+        raise ValueError("option tail excludes skip and head")
+    return Options(
+        paths=_paths(values),
+        filter=values.get("filter"),
+        columns=_columns(values["columns"]) if "columns" in values else None,
+        window=Window(*(_count(name, values) for name in ("skip", "head", "tail"))),
+        split_bytes=_bytes(values.get("splitBytes", str(SPLIT_BYTES))),
+        missing=cast(Missing, _one_of("missing", values, get_args(Missing))),
+        on_corrupt=cast(OnCorrupt, _one_of("onCorrupt", values, get_args(OnCorrupt))),
+    )
+
+
+def _paths(values: Mapping[str, str]) -> tuple[str, ...]:
+    if ("path" in values) == ("paths" in values):
+        raise ValueError(
+            "say what to read, once: .load(path), .load([path, ...]), option path, or option paths "
+            "with a JSON list"
+        )
+    if "path" in values:
+        return (values["path"],)
+    paths = _json_list("paths", values["paths"])
+    if not paths or not all(isinstance(path, str) for path in paths):
+        raise ValueError(f"option paths: a JSON list of paths, not {values['paths']!r}")
+    return cast(tuple[str, ...], tuple(paths))
+
+
+def _columns(text: str) -> tuple[Path, ...]:
+    """Names with commas between them, or a JSON list of names and of lists of steps."""
+    listed: list[object]
+    if text.lstrip().startswith("["):
+        listed = _json_list("columns", text)
+    else:
+        listed = [name.strip() for name in text.split(",")]
+    for name in listed:
+        steps = name if isinstance(name, list) else [name]
+        if not steps or not all(isinstance(step, str) and step for step in steps):
+            raise ValueError(
+                f"option columns: names such as 'id, address.city', or a JSON list, not {text!r}"
+            )
+    return tuple(cast(Path, tuple(name) if isinstance(name, list) else name) for name in listed)
+
+
+def _json_list(option: str, text: str) -> list[object]:
+    try:
+        listed = json.loads(text)
+    except ValueError:
+        listed = None
+    if not isinstance(listed, list) or not listed:
+        raise ValueError(f'option {option}: a JSON list such as ["a", "b"], not {text!r}')
+    return listed
+
+
+def _count(option: str, values: Mapping[str, str]) -> int | None:
+    text = values.get(option)
+    if text is None:
+        return None
+    if not re.fullmatch(r"\s*[0-9]{1,18}\s*", text):
+        raise ValueError(f"option {option}: a number of rows, not {text!r}")
+    return int(text)
+
+
+def _bytes(text: str) -> int:
+    """A number of bytes, with Spark's suffixes."""
+    matched = re.fullmatch(r"\s*([0-9]{1,12})\s*(b|[kmg]?)b?\s*", text.lower())
+    number = int(matched[1]) * _UNITS[matched[2]] if matched else 0
+    if number < 1:
+        raise ValueError(
+            f"option splitBytes: a number of bytes such as 134217728 or 128m, not {text!r}"
+        )
+    return number
+
+
+def _one_of(option: str, values: Mapping[str, str], choices: tuple[str, ...]) -> str:
+    text = values.get(option, choices[0]).strip().lower()
+    if text not in choices:
+        raise ValueError(f"option {option}: {' or '.join(choices)}, not {values[option]!r}")
+    return text

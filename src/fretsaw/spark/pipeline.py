@@ -1,0 +1,310 @@
+"""A scan as a job of Spark: planned, counted and read by tasks, with the same rows as the answer.
+
+Files are cut into parts by byte range, sized by the bytes that survive pruning; where there are
+many files, tasks read their footers. A window is exact: parts whose matches the indexes do not
+tell are counted first, and only those inside the window are read.
+"""
+
+import itertools
+import os
+import pickle
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
+from importlib import import_module
+from typing import Any, Literal, TypeVar
+
+import pyarrow as pa
+from pyspark.errors import PythonException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
+
+from fretsaw.plan import Window
+from fretsaw.planning import Part
+from fretsaw.projection import Target, union
+from fretsaw.scan import Scan
+from fretsaw.sources import Entry, Listing
+from fretsaw.spark import tasks
+from fretsaw.spark.report import Report, Reports
+from fretsaw.spark.tasks import Settled
+from fretsaw.spark.types import arrow_schema, conform, schema_of_nodes, struct_type
+from fretsaw.spark.windows import Piece, inside
+from fretsaw.write import destination, format_of, require_types, staged_directory, write_file
+
+T = TypeVar("T")
+
+MANY_FILES = 256
+"""Footers of more files than this are read by tasks."""
+FILES_PER_TASK = 128
+PART_BYTES = 16 << 20
+"""A part has about so many bytes: few enough to be shared out evenly."""
+TASK_BYTES = 128 << 20
+OPEN_BYTES = 256 << 10
+"""What it costs to open a part, as so many bytes to read."""
+
+
+class Job:
+    """A scan on Spark: planned once, then run as often as asked.
+
+    `ordered` keeps the rows in the order of the files from task to task; without it the largest
+    tasks come first. `on_corrupt="skip"` leaves out files that cannot be read, and reports them.
+    """
+
+    def __init__(
+        self,
+        scan: Scan,
+        spark: SparkSession,
+        *,
+        ordered: bool = True,
+        on_corrupt: Literal["error", "skip"] = "error",
+        target_bytes: int | None = None,
+    ) -> None:
+        if on_corrupt not in ("error", "skip"):
+            raise ValueError(f"on_corrupt must be 'error' or 'skip', not {on_corrupt!r}")
+        if target_bytes is not None and target_bytes < 1:
+            raise ValueError(f"target_bytes must be at least 1, not {target_bytes}")
+        self._spark = spark
+        self._ordered = ordered
+        self._target_bytes = target_bytes
+        self._reports = spark.sparkContext.accumulator(Report(), Reports())
+        self._window = scan._query.window
+        listing = scan._listing()
+        self._inputs = listing.entries
+        self._settled, entries = self._settle(scan, listing, on_corrupt == "skip")
+        self._parts = [] if self._window.is_over else self._plan(self._placed(entries, scan))
+        self._known: dict[Part, int] = {}
+        """How many rows match, of the parts that were counted to the end."""
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The Arrow schema of the result."""
+        return self._settled.schema
+
+    @property
+    def bytes(self) -> int:
+        """How many bytes are left to be read, roughly, of all parts that survive pruning."""
+        return sum(part.bytes for part in self._parts)
+
+    @property
+    def report(self) -> Report:
+        """What was read so far: planning on the driver, and all tasks that ended."""
+        return self._reports.value
+
+    # Results ------------------------------------------------------------------------------------
+
+    def dataframe(self) -> DataFrame:
+        """The result as a data frame of Spark."""
+        kind = struct_type(schema_of_nodes(self._settled.nodes))
+        if not kind.fields:  # Arrow batches without columns have no rows in Spark
+            return self._frame(partial(_only_rows, self._settled), self._tasks(), _ROW).select()
+        work = partial(_conformed, self._settled, arrow_schema(kind))
+        return self._frame(work, self._tasks(), kind)
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """Stream the result to the driver, in order and in bounded memory, with Arrow's types."""
+        # The driver holds the rows of two tasks at a time.
+        tasks_of_one_part = self._tasks(PART_BYTES)
+        frame = self._frame(partial(_serialized, self._settled), tasks_of_one_part, "batch binary")
+        with _own_errors():
+            for row in frame.toLocalIterator(prefetchPartitions=True):
+                yield from pa.ipc.open_stream(row[0])
+
+    def write(self, path: str | os.PathLike[str], format: str) -> int:
+        """Write the result as a directory of files, complete or absent; gives the rows."""
+        place = destination(path, self._inputs)
+        require_types(self.schema, place, format_of(path, format))
+        with staged_directory(place) as stage:
+            work = partial(_written, self._settled, stage, format)
+            # Without a row there is a file all the same: it says what the columns are.
+            return sum(self._run(work, self._tasks() or [[]]))
+
+    def count(self) -> int:
+        """How many rows the result has; reads no data page where metadata prove the answer."""
+        pieces = self._pieces()
+        uncounted = [piece.part for piece in pieces if piece.rows is None]
+        known = sum(piece.rows for piece in pieces if piece.rows is not None)
+        return known + sum(self._count(uncounted, Window()))
+
+    # Planning -----------------------------------------------------------------------------------
+
+    def _settle(
+        self, scan: Scan, listing: Listing, skip_corrupt: bool
+    ) -> tuple[Settled, Sequence[Entry]]:
+        """Settle the columns: the first file does, or all together where some may lack them."""
+        settled: Target | None = None
+        all_columns = scan._missing == "null" and scan._query.columns is None
+        if all_columns and len(listing.entries) > MANY_FILES:
+            without_files = scan._part(replace(listing, entries=()), None)
+            work = partial(tasks.columns_of, without_files, skip_corrupt)
+            settled = union(self._of_files(work, listing.entries), None)
+        return tasks.settle(scan._part(listing, settled), skip_corrupt, self.report)
+
+    def _placed(self, entries: Sequence[Entry], scan: Scan) -> Sequence[Entry]:
+        """The files with their first rows in the whole scan, where rows are numbered."""
+        query = scan._query
+        if query.rows is None and query.row_index is None:
+            return entries
+        counts = self._of_files(partial(tasks.count_rows, self._settled), entries)
+        *starts, total = itertools.accumulate(counts, initial=0)
+        query.require_rows(total)
+        return [
+            replace(entry, first_row=start) for entry, start in zip(entries, starts, strict=True)
+        ]
+
+    def _plan(self, entries: Sequence[Entry]) -> list[Part]:
+        target = min(PART_BYTES, self._target_bytes or PART_BYTES)
+        return self._of_files(partial(tasks.plan_files, self._settled, target), entries)
+
+    def _of_files(
+        self, work: Callable[[Sequence[Entry], Report], list[T]], entries: Sequence[Entry]
+    ) -> list[T]:
+        """What is found out about each file: on the driver, or by tasks where there are many."""
+        if len(entries) <= MANY_FILES:
+            return work(entries, self.report)
+        return self._run(partial(_listed, work), _cut(entries, FILES_PER_TASK))
+
+    # Windows ------------------------------------------------------------------------------------
+
+    def _pieces(self) -> list[Piece]:
+        """What is read of each part, in order: all of it, or what is inside the window."""
+        backward = self._window.tail is not None
+        parts = self._parts[::-1] if backward else self._parts
+        cores = self._spark.sparkContext.defaultParallelism
+        waves = (cores * 4**wave for wave in itertools.count())
+        pieces = list(inside(parts, self._window, self._count, waves))
+        return pieces[::-1] if backward else pieces
+
+    def _count(self, parts: Sequence[Part], enough: Window) -> list[int]:
+        """How many rows match in some parts; tasks count where indexes do not tell."""
+        unknown = [part for part in parts if part.proven < part.rows and part not in self._known]
+        work = partial(_listed, partial(tasks.count_matches, self._settled, enough))
+        counted = self._run(work, self._shared_out(unknown, unknown, TASK_BYTES))
+        found = dict(zip(unknown, counted, strict=True)) | self._known
+        if not enough:
+            self._known = found
+        return [found.get(part, part.proven) for part in parts]
+
+    # Tasks --------------------------------------------------------------------------------------
+
+    def _tasks(self, most_bytes: int = TASK_BYTES) -> list[list[Piece]]:
+        """What each task reads."""
+        pieces = self._pieces()
+        shared = self._shared_out(pieces, [piece.part for piece in pieces], most_bytes)
+        if not self._ordered:
+            shared.sort(key=lambda pieces: -sum(piece.part.bytes for piece in pieces))
+        return shared
+
+    def _shared_out(
+        self, items: Sequence[T], parts: Sequence[Part], most_bytes: int
+    ) -> list[list[T]]:
+        """What is to be done with parts, shared out: enough tasks for all cores."""
+        sizes = [OPEN_BYTES + part.bytes for part in parts]
+        cores = self._spark.sparkContext.defaultParallelism
+        target = self._target_bytes or min(most_bytes, -(-sum(sizes) // (2 * cores)))
+        return tasks.shared_out(items, sizes, target)
+
+    def _run(
+        self, work: Callable[[Any, int, Report], Iterator[pa.RecordBatch]], shares: Sequence[Any]
+    ) -> list[Any]:
+        """What all tasks found out, in order."""
+        if not shares:
+            return []
+        with _own_errors():
+            found = self._frame(work, shares, "found binary").collect()
+        return [each for row in found for each in pickle.loads(row[0])]
+
+    def _frame(
+        self,
+        work: Callable[[Any, int, Report], Iterator[pa.RecordBatch]],
+        shares: Sequence[Any],
+        schema: StructType | str,
+    ) -> DataFrame:
+        """A data frame that has a task for each share of the work."""
+        pickled = [pickle.dumps(share) for share in shares]
+        reports = self._reports
+
+        def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            for batch in batches:
+                for number in batch.column(0).to_pylist():
+                    report = Report()
+                    yield from work(pickle.loads(pickled[number]), number, report)
+                    reports.add(report)
+
+        numbers = self._spark.range(0, len(pickled), 1, max(1, len(pickled)))
+        return numbers.mapInArrow(run, schema)
+
+
+# What tasks give back ---------------------------------------------------------------------------
+
+
+def _listed(
+    work: Callable[[Any, Report], list[Any]], share: Any, _: int, report: Report
+) -> Iterator[pa.RecordBatch]:
+    """A list of anything."""
+    yield pa.record_batch({"found": [pickle.dumps(work(share, report))]})
+
+
+def _conformed(
+    settled: Settled, schema: pa.Schema, pieces: Sequence[Piece], _: int, report: Report
+) -> Iterator[pa.RecordBatch]:
+    """Rows as Spark has them."""
+    for batch in tasks.read(settled, pieces, report):
+        yield conform(batch, schema)
+
+
+_ROW = "row boolean"
+
+
+def _only_rows(
+    settled: Settled, pieces: Sequence[Piece], _: int, report: Report
+) -> Iterator[pa.RecordBatch]:
+    """Rows of which nothing is asked but that they are there."""
+    for batch in tasks.read(settled, pieces, report):
+        yield pa.record_batch({"row": pa.nulls(batch.num_rows, pa.bool_())})
+
+
+def _serialized(
+    settled: Settled, pieces: Sequence[Piece], _: int, report: Report
+) -> Iterator[pa.RecordBatch]:
+    """Rows as they are: each batch as a stream of Arrow."""
+    for batch in tasks.read(settled, pieces, report):
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, batch.schema) as writer:
+            writer.write_batch(batch)
+        yield pa.record_batch({"batch": [sink.getvalue().to_pybytes()]})
+
+
+def _written(
+    settled: Settled,
+    folder: str,
+    format: str,
+    pieces: Sequence[Piece],
+    number: int,
+    report: Report,
+) -> Iterator[pa.RecordBatch]:
+    """Rows as a file; how many there are."""
+    path = os.path.join(folder, f"part-{number:05d}.{format}")
+    rows = write_file(tasks.read(settled, pieces, report), settled.schema, path, format)
+    yield pa.record_batch({"rows": [pickle.dumps([rows])]})
+
+
+# Inside -----------------------------------------------------------------------------------------
+
+
+def _cut(items: Sequence[T], size: int) -> list[Sequence[T]]:
+    return [items[start : start + size] for start in range(0, len(items), size)]
+
+
+@contextmanager
+def _own_errors() -> Iterator[None]:
+    """An error of ours that failed a task is raised as it was there, not as Spark's."""
+    try:
+        yield
+    except PythonException as failure:
+        found = re.search(r"^(fretsaw\.[\w.]+)\.(\w+Error): (.*)$", str(failure), re.MULTILINE)
+        if found is None:
+            raise
+        module, name, message = found.groups()
+        raise getattr(import_module(module), name)(message) from failure

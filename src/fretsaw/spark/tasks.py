@@ -1,0 +1,174 @@
+"""What the tasks of a job do: plan files, count rows, read parts of the result.
+
+A task runs the same scan that runs in-process, over files or parts of its own. What it read, and
+what it skipped, goes into a report.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+import pyarrow as pa
+
+from fretsaw.errors import FileFormatError
+from fretsaw.files import open_in_order
+from fretsaw.layout import byte_range
+from fretsaw.plan import Window
+from fretsaw.planning import Part, parts_of
+from fretsaw.projection import Target, target_of, union
+from fretsaw.scan import Scan
+from fretsaw.schema import SchemaNode
+from fretsaw.sources import Entry, Listing
+from fretsaw.spark.report import Report, reported
+from fretsaw.spark.windows import Piece
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Settled:
+    """A scan without its files and its window: what all tasks know of it."""
+
+    scan: Scan
+    listing: Listing
+    schema: pa.Schema
+    """Of the result, in Arrow."""
+    nodes: Sequence[SchemaNode]
+    """The trees of its columns."""
+    skip_corrupt: bool
+
+    def of(self, entries: Sequence[Entry]) -> Scan:
+        """The scan of some files."""
+        assert self.scan._settled is not None
+        listing = replace(self.listing, entries=tuple(entries), is_split=True)
+        return self.scan._part(listing, self.scan._settled)
+
+    def part(self, part: Part, window: Window) -> Scan:
+        """The scan of a part of a file, and of the rows inside a window."""
+        scan = self.of([part.entry]).filter(byte_range(part.start, part.end))
+        return scan._with(window=window)
+
+
+def settle(scan: Scan, skip_corrupt: bool, report: Report) -> tuple[Settled, Sequence[Entry]]:
+    """What all tasks will know of a scan, and its files, as far as their folders leave them."""
+    with reported(report):
+        reading = scan._reading()
+        try:
+            reading.check()
+        except FileFormatError:
+            readable = _readable(reading.entries, scan, report) if skip_corrupt else ()
+            if not readable:
+                raise
+            listing = replace(reading.listing, entries=readable)
+            reading = scan._part(listing, scan._settled)._reading()
+            reading.check()
+    listing = replace(reading.listing, entries=(), is_split=True)
+    without_files = scan._part(listing, reading.target)._with(window=Window())
+    settled = Settled(without_files, listing, reading.schema, reading.nodes, skip_corrupt)
+    return settled, reading.entries
+
+
+def columns_of(
+    scan: Scan, skip_corrupt: bool, entries: Sequence[Entry], report: Report
+) -> list[Target]:
+    """All columns that some files have together."""
+    listing, targets = scan._listing(), []
+    with reported(report):
+        for entry in entries:
+            with _skipping(skip_corrupt, report):
+                targets += [
+                    target_of(file.reader, file.name, None, listing.partitions, listing.several)
+                    for file in open_in_order([entry], scan._options, lambda: 0)
+                ]
+    return [union(targets, None)] if targets else []
+
+
+def count_rows(settled: Settled, entries: Sequence[Entry], report: Report) -> list[int]:
+    """How many rows each file has, matching or not; one that is skipped has none."""
+    counts = [0] * len(entries)
+    with reported(report):
+        for place, entry in enumerate(entries):
+            with _skipping(settled.skip_corrupt, report):
+                files = open_in_order([entry], settled.scan._options, lambda: 0)
+                counts[place] = sum(file.num_rows for file in files)
+    return counts
+
+
+def plan_files(
+    settled: Settled, target_bytes: int, entries: Sequence[Entry], report: Report
+) -> list[Part]:
+    """The parts of some files that survive pruning, in order."""
+    report.planned_files += len(entries)
+    with reported(report):
+        try:
+            return list(parts_of(settled.of(entries)._reading(), target_bytes))
+        except FileFormatError:
+            if not settled.skip_corrupt:
+                raise
+        parts: list[Part] = []
+        for entry in entries:
+            with _skipping(settled.skip_corrupt, report):
+                parts += parts_of(settled.of([entry])._reading(), target_bytes)
+        return parts
+
+
+def count_matches(
+    settled: Settled, enough: Window, parts: Sequence[Part], report: Report
+) -> list[int]:
+    """How many rows of each part match, inside a window that is enough.
+
+    Of data pages, only those are read that the indexes leave open.
+    """
+    counts = [0] * len(parts)
+    with reported(report):
+        for place, part in enumerate(parts):
+            with _skipping(settled.skip_corrupt, report):
+                counts[place] = settled.part(part, enough).count()
+    return counts
+
+
+def read(settled: Settled, pieces: Sequence[Piece], report: Report) -> Iterator[pa.RecordBatch]:
+    """The rows of some parts, in order."""
+    with reported(report):
+        for piece in pieces:
+            with _skipping(settled.skip_corrupt, report):
+                for batch in settled.part(piece.part, piece.window).batches():
+                    report.rows += batch.num_rows
+                    yield batch
+            report.planned_bytes += piece.part.bytes
+    report.tasks_done += 1
+
+
+def _readable(entries: Sequence[Entry], scan: Scan, report: Report) -> tuple[Entry, ...]:
+    """The files whose footers can be read."""
+    readable = []
+    for entry in entries:
+        with _skipping(True, report):
+            if list(open_in_order([entry], scan._options, lambda: 0)):
+                readable.append(entry)
+    return tuple(readable)
+
+
+def shared_out(items: Sequence[T], sizes: Sequence[int], target: int) -> list[list[T]]:
+    """Neighbours put together, as evenly as they come, about `target` bytes in each group."""
+    groups: list[list[T]] = []
+    left = 0.0
+    for item, size in zip(items, sizes, strict=True):
+        if left < size / 2:
+            groups.append([])
+            left = target
+        groups[-1].append(item)
+        left -= size
+    return groups
+
+
+@contextmanager
+def _skipping(skip_corrupt: bool, report: Report) -> Iterator[None]:
+    """Leave out what is corrupt, where that was asked for, and report it."""
+    try:
+        yield
+    except FileFormatError as error:
+        if not skip_corrupt:
+            raise
+        report.skip(str(error))

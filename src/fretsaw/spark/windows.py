@@ -1,0 +1,58 @@
+"""Exact windows over parts: which hold rows of the window, and which rows of each.
+
+Nobody knows how many rows of a part match before they are counted. Parts are counted in waves, in
+the order in which the window counts, until it is over: what lies behind is not even counted.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
+from typing import NamedTuple, TypeAlias
+
+from fretsaw.plan import Window
+from fretsaw.planning import Part
+from fretsaw.selection import RowSelection
+
+Count: TypeAlias = Callable[[Sequence[Part], Window], list[int]]
+"""How many rows of each part match; it may stop counting at a window that is enough."""
+
+
+class Piece(NamedTuple):
+    """A part, and which of its matches are wanted."""
+
+    part: Part
+    window: Window
+    rows: int | None = None
+    """How many these are, if that is known."""
+
+
+def inside(
+    parts: Iterable[Part], window: Window, count: Count, waves: Iterator[int]
+) -> Iterator[Piece]:
+    """The parts that hold rows of the window; for a tail, both run from the end.
+
+    `waves` says how many parts are counted at once, each time.
+    """
+    waiting = iter(parts)
+    while not window.is_over:
+        if not window.skip and window.rows_needed is None:
+            yield from (Piece(part, Window()) for part in waiting)
+            return
+        ahead = list(islice(waiting, next(waves)))
+        if not ahead:
+            return
+        enough = Window(head=None if window.tail else window.rows_needed, tail=window.tail)
+        for part, rows in zip(ahead, count(ahead, enough), strict=True):
+            needed = window.rows_needed
+            wanted, following = window.apply(RowSelection.all(rows))
+            if wanted.selects_any():
+                is_whole = wanted.selected_count == rows and (needed is None or rows < needed)
+                local = Window() if is_whole else _only(wanted, window)
+                yield Piece(part, local, wanted.selected_count)
+            window = following
+
+
+def _only(wanted: RowSelection, window: Window) -> Window:
+    """The window of a part that leaves the rows that are wanted, which are neighbours."""
+    if window.tail is not None:
+        return Window(tail=wanted.selected_count)
+    return Window(skip=int(wanted.starts[0]), head=wanted.selected_count)
