@@ -247,9 +247,14 @@ def on_spark(sources: list[Path]) -> None:
 
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-    builder = SparkSession.builder.master("local[2]").appName("fretsaw demo")
-    quiet = {"spark.ui.enabled": "false", "spark.log.level": "ERROR"}
-    spark = builder.config(map=quiet | {"spark.ui.showConsoleProgress": "false"}).getOrCreate()
+    spark = (
+        SparkSession.builder.master("local[2]")
+        .appName("fretsaw demo")
+        .config("spark.ui.enabled", "false")
+        .config("spark.ui.showConsoleProgress", "false")
+        .config("spark.log.level", "ERROR")
+        .getOrCreate()
+    )
     try:
         scan = fs.scan(sources).select("pickup", "fare", "zone").filter("fare > 120")
         for title, selected in (
