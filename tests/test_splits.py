@@ -75,3 +75,15 @@ def test_columns_can_be_chosen_of_a_split(tmp_path: Path) -> None:
     pq.write_table(pa.table({"a": [1, 2], "b": [3, 4]}), tmp_path / "1.parquet")
     [split] = splits(fs.scan(tmp_path / "1.parquet"))
     assert split.select("b").to_arrow().to_pydict() == {"b": [3, 4]}
+
+
+def test_the_last_rows_of_a_split_are_numbered_in_the_whole_scan(tmp_path: Path) -> None:
+    for place in range(3):
+        rows = pa.table({"n": range(10 * place, 10 * place + 10)})
+        pq.write_table(rows, tmp_path / f"{place}.parquet")
+    scan = fs.scan(tmp_path).filter(col("n") != 25)
+    last = splits(scan.with_row_index())[-1]
+    assert last.tail(2).to_arrow().to_pydict() == {"index": [28, 29], "n": [28, 29]}
+    chosen = splits(scan.select_rows([3, 24, 27, 29]))[-1]
+    assert chosen.tail(2).to_arrow().to_pydict() == {"n": [27, 29]}
+    assert chosen.tail(9).to_arrow().to_pydict() == {"n": [24, 27, 29]}

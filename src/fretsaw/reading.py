@@ -394,9 +394,8 @@ class Reading:
         """The files from the end back to where the tail begins, in order."""
         query, window = self.query, self.query.window
         shares: list[FileShare] = []
-        for file, before in self._backward():
+        for file, start in self._backward():
             file.source.rest()
-            start = _start(file, before)
             selected, window = file_rows(file.reader.blocks, start, query, window)
             self._expect(window.rows_needed, file)
             shares.append(FileShare(file, start, selected))
@@ -417,9 +416,12 @@ class Reading:
             file.source.rest()
             files.append(file)
             self._expect(None, file)
-        *starts, total = itertools.accumulate((file.num_rows for file in files), initial=0)
+        starts, end = [], 0
+        for file in files:
+            starts.append(_start(file, end))
+            end = starts[-1] + file.num_rows
         if not self.listing.is_split:
-            self.query.require_rows(total)
+            self.query.require_rows(end)
         return zip(reversed(files), reversed(starts), strict=True)
 
 

@@ -17,6 +17,7 @@ from importlib import import_module
 from typing import Any, Literal, TypeVar
 
 import pyarrow as pa
+from py4j.protocol import Py4JJavaError
 from pyspark.errors import PythonException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
@@ -31,6 +32,7 @@ from fretsaw.spark.report import Report, Reports
 from fretsaw.spark.tasks import Settled
 from fretsaw.spark.types import arrow_schema, conform, schema_of_nodes, struct_type
 from fretsaw.spark.windows import Piece, inside
+from fretsaw.storage import is_file_object
 from fretsaw.write import destination, format_of, require_types, staged_directory, write_file
 
 T = TypeVar("T")
@@ -71,6 +73,8 @@ class Job:
         self._reports = spark.sparkContext.accumulator(Report(), Reports())
         self._window = scan._query.window
         listing = scan._listing()
+        if any(is_file_object(entry.origin) for entry in listing.entries):
+            raise TypeError("an open file object cannot be sent to tasks: scan its path or bytes")
         self._inputs = listing.entries
         self._settled, entries = self._settle(scan, listing, on_corrupt == "skip")
         self._parts = [] if self._window.is_over else self._plan(self._placed(entries, scan))
@@ -222,18 +226,19 @@ class Job:
         schema: StructType | str,
     ) -> DataFrame:
         """A data frame that has a task for each share of the work."""
-        pickled = [pickle.dumps(share) for share in shares]
+        pickled = [(number, pickle.dumps(share)) for number, share in enumerate(shares)]
+        rows = self._spark.sparkContext.parallelize(pickled, max(1, len(pickled)))
         reports = self._reports
 
         def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             for batch in batches:
-                for number in batch.column(0).to_pylist():
+                for row in batch.to_pylist():
                     report = Report()
-                    yield from work(pickle.loads(pickled[number]), number, report)
+                    yield from work(pickle.loads(row["share"]), row["number"], report)
                     reports.add(report)
 
-        numbers = self._spark.range(0, len(pickled), 1, max(1, len(pickled)))
-        return numbers.mapInArrow(run, schema)
+        frame = self._spark.createDataFrame(rows, "number int, share binary", verifySchema=False)
+        return frame.mapInArrow(run, schema)
 
 
 # What tasks give back ---------------------------------------------------------------------------
@@ -302,7 +307,7 @@ def _own_errors() -> Iterator[None]:
     """An error of ours that failed a task is raised as it was there, not as Spark's."""
     try:
         yield
-    except PythonException as failure:
+    except (PythonException, Py4JJavaError) as failure:
         found = re.search(r"^(fretsaw\.[\w.]+)\.(\w+Error): (.*)$", str(failure), re.MULTILINE)
         if found is None:
             raise

@@ -57,7 +57,10 @@ def settle(scan: Scan, skip_corrupt: bool, report: Report) -> tuple[Settled, Seq
         try:
             reading.check()
         except FileFormatError:
-            readable = _readable(reading.entries, scan, report) if skip_corrupt else ()
+            first_settles = scan._missing == "error" or scan._settled is not None
+            readable: tuple[Entry, ...] = ()
+            if skip_corrupt:
+                readable = _readable(reading.entries, scan, first_settles, report)
             if not readable:
                 raise
             listing = replace(reading.listing, entries=readable)
@@ -140,13 +143,17 @@ def read(settled: Settled, pieces: Sequence[Piece], report: Report) -> Iterator[
     report.tasks_done += 1
 
 
-def _readable(entries: Sequence[Entry], scan: Scan, report: Report) -> tuple[Entry, ...]:
-    """The files whose footers can be read."""
-    readable = []
-    for entry in entries:
+def _readable(
+    entries: Sequence[Entry], scan: Scan, from_first: bool, report: Report
+) -> tuple[Entry, ...]:
+    """The files whose footers can be read, or all that follow the first such file."""
+    readable: list[Entry] = []
+    for place, entry in enumerate(entries):
         with _skipping(True, report):
             if list(open_in_order([entry], scan._options, lambda: 0)):
                 readable.append(entry)
+                if from_first:
+                    return tuple(entries[place:])
     return tuple(readable)
 
 
