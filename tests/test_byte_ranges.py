@@ -67,6 +67,7 @@ def kept(data: bytes, start: int, end: int) -> list[int]:
     return [row for block in blocks if start <= block.midpoint < end for row in block.rows]
 
 
+@pytest.mark.slow
 @given(files, st.lists(bounds, max_size=12))
 @example(FILES["several blocks"], [])
 @example(FILES["several blocks"], [0, 0, 4, 4])
@@ -78,6 +79,7 @@ def test_any_partition_returns_every_row_once_and_in_order(data: bytes, cuts: li
     assert sum(part.count() for part in parts) == fs.scan(data).count()
 
 
+@pytest.mark.slow
 @given(files, st.lists(st.integers(0, 2_000), min_size=1, max_size=12))
 def test_a_partition_of_just_the_bytes_of_the_file_loses_nothing(
     data: bytes, lengths: list[int]
@@ -139,6 +141,7 @@ def test_blocks_keeps_by_ordinal(data: bytes, start: int, end: int) -> None:
 ranges = st.tuples(st.sampled_from([fs.byte_range, fs.blocks]), bounds, bounds)
 
 
+@pytest.mark.slow
 @given(files, st.lists(ranges, min_size=2, max_size=4))
 def test_and_intersects_like_several_filters(
     data: bytes, parts: list[tuple[Callable[[int, int], fs.BlockPredicate], int, int]]

@@ -543,6 +543,7 @@ uses = st.tuples(st.integers(0, 4), st.integers(1, 4))
 steps = st.lists(st.one_of(*[uses] * 9, st.just("clear")), min_size=10, max_size=50)
 
 
+@pytest.mark.slow
 @given(st.integers(3, 12), steps)
 @settings(max_examples=300)
 def test_recent_keeps_what_was_used_last(most: int, steps: list[Any]) -> None:

@@ -246,6 +246,7 @@ def test_a_terminal_gets_a_table_with_the_columns_that_fit(tmp_path: Path) -> No
     assert "1 row in " in seen
 
 
+@pytest.mark.slow
 def test_a_terminal_sees_how_far_the_work_is(many: Path) -> None:
     arguments = ("select", many, "--format", "json")
     with terminal(*arguments, columns=120, stdout=subprocess.PIPE) as (process, pieces):
@@ -490,6 +491,7 @@ def test_a_full_disk_is_told(many: Path) -> None:
         assert (ran.returncode, ran.stderr) == (1, b"fretsaw: No space left on device\n")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupt_ends_the_stream(many: Path, number: signal.Signals) -> None:
     process = started("select", many, "--format", "json")
@@ -501,6 +503,7 @@ def test_an_interrupt_ends_the_stream(many: Path, number: signal.Signals) -> Non
     assert err in (b"fretsaw: interrupted\n", b"fretsaw: stopped\n")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_a_job_that_is_stopped_leaves_no_result(
     many: Path, tmp_path: Path, number: signal.Signals

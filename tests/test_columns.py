@@ -160,6 +160,7 @@ def random_files(parquet: range, orc: range) -> pytest.MarkDecorator:
 # Rebuilt out of layers
 
 
+@pytest.mark.slow
 @random_files(range(6), range(4))
 def test_all_leaves_of_random_tables(file_format: str, seed: int) -> None:
     data, table = random_file(seed, file_format)
@@ -168,6 +169,7 @@ def test_all_leaves_of_random_tables(file_format: str, seed: int) -> None:
         assert_columns(apply(fs.scan(data)), table, rows, size, arrow=at % 3 == 0)
 
 
+@pytest.mark.slow
 @random_files(range(12, 18), range(12, 16))
 def test_each_leaf_of_random_tables(file_format: str, seed: int) -> None:
     data, table = random_file(seed, file_format)
@@ -181,6 +183,7 @@ def test_each_leaf_of_random_tables(file_format: str, seed: int) -> None:
             assert_column(apply(fs.scan(data)), lookup, leaf, expected, size)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(24, 26))
 def test_random_tables_in_several_files(seed: int) -> None:
     whole = nested_table(seed, ROWS)
@@ -195,6 +198,7 @@ def test_random_tables_in_several_files(seed: int) -> None:
         assert_columns(apply(fs.scan(files)), table, rows, size, arrow=False)
 
 
+@pytest.mark.slow
 @random_files(range(28, 30), range(28, 30))
 def test_splits_of_random_tables(file_format: str, seed: int) -> None:
     data, table = random_file(seed, file_format)

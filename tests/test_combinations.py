@@ -575,6 +575,7 @@ class Scans(RuleBasedStateMachine):
         assert sum(part.count() for part in parts) == wanted.num_rows
 
 
+@pytest.mark.slow
 def test_any_order_of_calls_agrees_with_lists_of_rows(files: dict[str, Source]) -> None:
     Scans.files = files
     effort = settings(max_examples=110 * MORE, stateful_step_count=6, derandomize=True)

@@ -30,6 +30,8 @@ from tests.hostile import Bench, read_within_limits
 from tests.nested_data import assert_same_nested
 from tests.pages import DICTIONARY_PAGE, PageHeader, assert_same, decode, random_array, row_groups
 
+pytestmark = pytest.mark.slow
+
 CODECS = ("none", "snappy", "gzip", "zstd", "brotli", "lz4")
 OWN_CODECS = ("snappy", "gzip")
 """Those whose pages are decompressed here."""

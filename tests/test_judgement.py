@@ -23,6 +23,8 @@ import fretsaw as fs
 from fretsaw import col, storage, threads
 from tests.pages import Chunk, assert_same, row_groups
 
+pytestmark = pytest.mark.slow
+
 GROUPS, GROUP_ROWS, PAGE_ROWS = 10, 4_000, 250
 ROWS = GROUPS * GROUP_ROWS
 HITS = 100

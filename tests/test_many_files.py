@@ -493,6 +493,7 @@ def test_windows_count_files_before_them_and_never_open_those_behind(small_files
     assert {read.why for read in before} == {"footer"}
 
 
+@pytest.mark.slow
 def test_rows_of_many_files_come_from_their_files_only(small_files: Path) -> None:
     rows = [9_999, 3, 5_002]
     wanted = [name_at(small_files, at) for at in (0, 1_000, 1_999)]
@@ -533,6 +534,7 @@ OPENING: dict[str, Callable[[fs.Scan], Any]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("few_descriptors")
 @pytest.mark.parametrize("use", OPENING.values(), ids=OPENING.keys())
 def test_open_files_do_not_grow_with_the_files_of_a_scan(
@@ -564,6 +566,7 @@ def assert_at_rest(trace: fs.Trace) -> None:
         time.sleep(0.3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("files", [1, 20])
 @pytest.mark.parametrize("closing_it", [True, False], ids=["closed", "dropped"])
 def test_closing_a_stream_early_stops_the_work(

@@ -176,6 +176,7 @@ def filters(draw: st.DrawFn) -> tuple[str, Filter]:
     return name, Not(pushed) if draw(st.booleans()) else pushed
 
 
+@pytest.mark.slow
 @settings(max_examples=400)
 @given(filters())
 def test_a_predicate_is_true_where_the_filter_is(pushed: tuple[str, Filter]) -> None:

@@ -24,6 +24,8 @@ import fretsaw as fs
 from fretsaw import col
 from tests.craft import COLUMN_INDEX_AT, I32, I64, IEEE754_ORDER, UNHEARD_ORDER, Crafted
 
+pytestmark = pytest.mark.slow
+
 PAGE, BLOCK = 4, 8
 RUNS = {"block": BLOCK, "page": PAGE}
 NAN, INF = math.nan, math.inf

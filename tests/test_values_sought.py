@@ -170,6 +170,7 @@ FILES: list[Any] = [("pyarrow", number) for number in range(7)] + [("duckdb", 0)
 SLOW = [pytest.param(*file, marks=pytest.mark.slow) for file in FILES[2:]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("writer", "number"), FILES[:2] + SLOW)
 @pytest.mark.usefixtures("threshold")
 def test_values_of_every_type_are_found(writer: str, number: int) -> None:

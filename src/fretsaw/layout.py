@@ -172,8 +172,15 @@ def blocks(start: int, end: int) -> BlockPredicate:
 def byte_ranges(
     blocks: Sequence[Block], sizes: Sequence[int], target: int
 ) -> Iterator[tuple[int, int]]:
-    """Adjoining byte ranges that divide the blocks, about `target` of their `sizes` in each."""
-    ordered = sorted(zip(blocks, sizes, strict=True), key=lambda sized: sized[0].midpoint)
+    """Adjoining byte ranges that divide the blocks, about `target` of their `sizes` in each.
+
+    Blocks that lie in another order than that of their rows stay in one range.
+    """
+    ordered = list(zip(blocks, sizes, strict=True))
+    midpoints = [block.midpoint for block in blocks]
+    if midpoints != sorted(midpoints):
+        yield min(0, *midpoints), max(midpoints) + 1
+        return
     start, size = 0, 0
     for position, (block, block_size) in enumerate(ordered):
         if size == 0:

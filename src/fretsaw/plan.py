@@ -93,6 +93,11 @@ class Query:
         return self.rows is None and self.block_predicate is None and self.predicate is None
 
     @property
+    def numbers_rows(self) -> bool:
+        """Whether it matters where a file begins in the whole scan."""
+        return self.rows is not None or self.row_index is not None
+
+    @property
     def rows_needed(self) -> int:
         """How many rows the data must have for `select_rows` to make sense."""
         if self.rows is None:

@@ -73,9 +73,7 @@ class Reading:
         self._missing_is_null = missing_is_null
         self._opened = opened
         self._settled = settled
-        self._numbers_rows = query.rows is not None or query.row_index is not None
-        """Whether the place of each file matters, so that none may be left unopened."""
-        if self._numbers_rows and listing.is_split and listing.entries[0].first_row is None:
+        if query.numbers_rows and listing.is_split and listing.entries[0].first_row is None:
             raise ValueError(
                 "rows cannot be numbered in a split whose scan dropped files by their folders: "
                 "call with_row_index() or select_rows() before splits()"
@@ -292,7 +290,7 @@ class Reading:
     def entries(self) -> Sequence[Entry]:
         """The files that the values of their folders do not rule out."""
         listing, predicate = self.listing, self.query.predicate
-        if predicate is None or not listing.partitions.names or self._numbers_rows:
+        if predicate is None or not listing.partitions.names or self.query.numbers_rows:
             return listing.entries
         nodes = {
             field.name: SchemaNode(
@@ -325,7 +323,10 @@ class Reading:
         if self._opened is None:
             opened = next(self._files(), None)
             if opened is None:  # none may match: the first says what the columns would be
-                return next(open_in_order(self.listing.entries, self._options, lambda: 0))
+                first = next(open_in_order(self.listing.entries, self._options, lambda: 0), None)
+                if first is None:
+                    raise nothing_in(self.listing.name)
+                return first
             self._opened = opened
         return self._opened
 
@@ -334,7 +335,7 @@ class Reading:
         """Whether the first row of each share is its place in the whole scan."""
         if self.listing.is_split:
             return self.listing.entries[0].first_row is not None
-        return self._numbers_rows or len(self.entries) == len(self.listing.entries)
+        return self.query.numbers_rows or len(self.entries) == len(self.listing.entries)
 
     def shares(self) -> Iterator[FileShare]:
         """What is read of each file, in order; files behind a window are not opened."""
@@ -405,7 +406,7 @@ class Reading:
 
     def _backward(self) -> Iterator[tuple[OpenFile, int]]:
         """The files from the end on, and where each begins, if anybody wants to know."""
-        if self.query.rows is None and self.query.row_index is None:
+        if not self.query.numbers_rows:
             return zip(self._files(backward=True), itertools.repeat(0))
         return self._placed_backward()
 

@@ -15,6 +15,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command with these arguments, or those of the process; ends with `SystemExit`."""
     from fretsaw.cli.failures import reporting, stopped_by_signals
 
+    if sys.stdout is None:  # closed by whoever started us
+        sys.exit("fretsaw: there is no stdout to write to")
     with stopped_by_signals(), reporting():
         try:
             from fretsaw.cli.app import app

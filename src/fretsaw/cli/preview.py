@@ -106,7 +106,11 @@ def _texts(values: pa.ChunkedArray) -> list[str | None]:
     """Each value as a person would write it."""
     if pa.types.is_temporal(values.type) and not pa.types.is_interval(values.type):
         return values.cast(pa.string()).to_pylist()  # type: ignore[no-any-return]
-    return [None if value is None else _text(value) for value in values.to_pylist()]
+    try:
+        found = values.to_pylist()
+    except OverflowError:  # a time beyond the years of Python, inside of something
+        found = [str(value) if value.is_valid else None for value in values]
+    return [None if value is None else _text(value) for value in found]
 
 
 def _text(value: Any) -> str:

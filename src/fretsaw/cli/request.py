@@ -59,5 +59,10 @@ def column_names(lists: Iterable[str]) -> list[str] | None:
     >>> column_names([]) is None
     True
     """
-    names = [name for row in csv.reader(lists, skipinitialspace=True) for name in row]
+    try:
+        names = [name for row in csv.reader(lists, skipinitialspace=True) for name in row]
+    except csv.Error as error:
+        raise ValueError(
+            f"--columns {list(lists)}: {error}; quote a name that has a comma"
+        ) from None
     return [name.strip() for name in names] or None

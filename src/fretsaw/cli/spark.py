@@ -123,8 +123,8 @@ def _stderr_to(log: BinaryIO) -> Iterator[None]:
 def _reason(log: BinaryIO, error: Exception) -> str:
     """Why Spark did not start: what Java said last, and what Python made of it."""
     log.seek(0)
-    said = [line for line in log.read().decode(errors="replace").splitlines() if line.strip()]
-    return "; ".join([_gist(str(error)), *said[-1:]])
+    said = log.read().decode(errors="replace").strip()
+    return "; ".join([_gist(str(error)), *([_gist(said)] if said else [])])
 
 
 def _gist(text: str) -> str:

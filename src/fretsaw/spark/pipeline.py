@@ -22,9 +22,9 @@ from pyspark.errors import PythonException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
-from fretsaw.plan import Window
+from fretsaw.plan import Query, Window
 from fretsaw.planning import Part
-from fretsaw.projection import Target, union
+from fretsaw.projection import union
 from fretsaw.scan import Scan
 from fretsaw.sources import Entry, Listing
 from fretsaw.spark import tasks
@@ -72,12 +72,12 @@ class Job:
         self._target_bytes = target_bytes
         self._reports = spark.sparkContext.accumulator(Report(), Reports())
         self._window = scan._query.window
-        listing = scan._listing()
-        if any(is_file_object(entry.origin) for entry in listing.entries):
-            raise TypeError("an open file object cannot be sent to tasks: scan its path or bytes")
+        listing = _sendable(scan._listing())
         self._inputs = listing.entries
         self._settled, entries = self._settle(scan, listing, on_corrupt == "skip")
-        self._parts = [] if self._window.is_over else self._plan(self._placed(entries, scan))
+        is_placed = listing.is_split or not scan._query.numbers_rows
+        entries = entries if is_placed else self._placed(entries, scan._query)
+        self._parts = [] if self._window.is_over else self._plan(entries)
         self._known: dict[Part, int] = {}
         """How many rows match, of the parts that were counted to the end."""
 
@@ -137,19 +137,18 @@ class Job:
         self, scan: Scan, listing: Listing, skip_corrupt: bool
     ) -> tuple[Settled, Sequence[Entry]]:
         """Settle the columns: the first file does, or all together where some may lack them."""
-        settled: Target | None = None
-        all_columns = scan._missing == "null" and scan._query.columns is None
-        if all_columns and len(listing.entries) > MANY_FILES:
+        scan = scan._part(listing, scan._settled)
+        any_may_add = scan._missing == "null" and scan._query.columns is None
+        if any_may_add and scan._settled is None:
+            entries = scan._reading().entries
             without_files = scan._part(replace(listing, entries=()), None)
             work = partial(tasks.columns_of, without_files, skip_corrupt)
-            settled = union(self._of_files(work, listing.entries), None)
-        return tasks.settle(scan._part(listing, settled), skip_corrupt, self.report)
+            targets = self._of_files(work, entries) if len(entries) > MANY_FILES else []
+            scan = scan._part(listing, union(targets, None) if targets else None)
+        return tasks.settle(scan, skip_corrupt, self.report)
 
-    def _placed(self, entries: Sequence[Entry], scan: Scan) -> Sequence[Entry]:
-        """The files with their first rows in the whole scan, where rows are numbered."""
-        query = scan._query
-        if query.rows is None and query.row_index is None:
-            return entries
+    def _placed(self, entries: Sequence[Entry], query: Query) -> Sequence[Entry]:
+        """The files with their first rows in the whole scan."""
         counts = self._of_files(partial(tasks.count_rows, self._settled), entries)
         *starts, total = itertools.accumulate(counts, initial=0)
         query.require_rows(total)
@@ -300,6 +299,19 @@ def _written(
 
 def _cut(items: Sequence[T], size: int) -> list[Sequence[T]]:
     return [items[start : start + size] for start in range(0, len(items), size)]
+
+
+def _sendable(listing: Listing) -> Listing:
+    """The files as tasks can have them."""
+    if any(is_file_object(entry.origin) for entry in listing.entries):
+        raise TypeError("an open file object cannot be sent to tasks: scan its path or its bytes")
+    entries = [
+        replace(entry, origin=bytes(entry.origin))
+        if isinstance(entry.origin, bytearray | memoryview)
+        else entry
+        for entry in listing.entries
+    ]
+    return replace(listing, entries=tuple(entries))
 
 
 @contextmanager
