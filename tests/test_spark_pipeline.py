@@ -4,6 +4,7 @@ Rows are held against DuckDB, lists and `spark.read`; work against the report of
 files whose other pages are destroyed. `FRETSAW_MORE` multiplies the random scans.
 """
 
+import io
 import os
 import pickle
 import random
@@ -629,3 +630,39 @@ def test_a_job_can_be_made_of_an_unpickled_scan(lake: Lake, spark: Any) -> None:
     scan = pickle.loads(pickle.dumps(fs.scan(lake.root).filter("day < '2024-02-01'").tail(5)))
     expected = lake.matching("day < '2024-02-01'")[-5:]
     assert numbers(scan.to_spark(spark, ordered=True), "id") == expected
+
+
+def test_splits_stay_what_they_are(spark: Any, tmp_path: Path) -> None:
+    for place, extra in enumerate(("x", "y")):
+        rows = range(10 * place, 10 * place + 10)
+        table = pa.table({"n": rows, extra: rows})
+        pq.write_table(table, tmp_path / f"{place}.parquet", row_group_size=5)
+    scan = fs.scan(tmp_path, missing="null").filter(col("n") != 7)
+    for whole in (scan.with_row_index(), scan.select_rows([1, 12, 19]), scan):
+        for split in whole.splits(target_bytes=1):
+            assert spark_rows(split, spark) == split.to_arrow().to_pylist()
+
+
+def test_the_columns_of_many_files_are_those_that_folders_leave(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pipeline, "MANY_FILES", 1)
+    for key, table in ((1, {"n": [1]}), (2, {"n": [2], "z": [3]}), (3, {"n": [4]})):
+        (tmp_path / f"k={key}").mkdir()
+        pq.write_table(pa.table(table), tmp_path / f"k={key}" / "file.parquet")
+    for text in ("k <> 2", "k > 0", "k > 9"):
+        scan = fs.scan(tmp_path, missing="null").filter(text)
+        assert scan.to_spark(spark).columns == scan.schema.names
+        assert spark_rows(scan, spark) == scan.to_arrow().to_pylist()
+
+
+def test_bytes_of_any_kind_go_to_the_tasks(spark: Any) -> None:
+    sink = io.BytesIO()
+    pq.write_table(pa.table({"n": range(30)}), sink, row_group_size=10)
+    for data in (sink.getvalue(), bytearray(sink.getvalue()), memoryview(sink.getvalue())):
+        scan = fs.scan(data).filter(col("n") != 3).skip(4).head(20)
+        assert spark_rows(scan, spark) == scan.to_arrow().to_pylist()
+
+
+def spark_rows(scan: fs.Scan, spark: Any) -> list[dict[str, Any]]:
+    return [row.asDict() for row in scan.to_spark(spark, ordered=True).collect()]

@@ -10,6 +10,7 @@ import pytest
 
 import fretsaw as fs
 from fretsaw import col
+from tests.craft import ROW_GROUPS, Reader, encoded
 
 
 @pytest.fixture
@@ -87,3 +88,24 @@ def test_the_last_rows_of_a_split_are_numbered_in_the_whole_scan(tmp_path: Path)
     chosen = splits(scan.select_rows([3, 24, 27, 29]))[-1]
     assert chosen.tail(2).to_arrow().to_pydict() == {"n": [27, 29]}
     assert chosen.tail(9).to_arrow().to_pydict() == {"n": [24, 27, 29]}
+
+
+def reversed_row_groups(path: Path) -> Path:
+    """A file whose footer lists its row groups from the last to the first."""
+    pq.write_table(pa.table({"n": range(20)}), path, row_group_size=5)
+    data = path.read_bytes()
+    size = int.from_bytes(data[-8:-4], "little")
+    footer = Reader(data[-8 - size : -8]).struct()
+    kind, (element, groups) = footer[ROW_GROUPS]
+    footer[ROW_GROUPS] = (kind, (element, groups[::-1]))
+    new = encoded(footer)
+    path.write_bytes(data[: -8 - size] + new + len(new).to_bytes(4, "little") + b"PAR1")
+    return path
+
+
+def test_row_groups_that_lie_in_another_order_stay_in_one_split(tmp_path: Path) -> None:
+    path = reversed_row_groups(tmp_path / "file.parquet")
+    rows = pq.read_table(path)["n"].to_pylist()
+    assert rows[:6] == [15, 16, 17, 18, 19, 10]
+    parts = [split.to_arrow()["n"].to_pylist() for split in splits(fs.scan(path))]
+    assert parts == [rows]

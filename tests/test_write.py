@@ -902,3 +902,29 @@ def test_a_large_result_needs_no_more_memory(tmp_path: Path, format: str) -> Non
         assert rows == 50_000 * count
         peaks.append(megabytes)
     assert peaks[1] <= peaks[0] + 80, peaks
+
+
+@pytest.mark.parametrize("format", ["json", "csv"])
+def test_times_that_have_no_text_are_refused(format: str, tmp_path: Path) -> None:
+    far = pa.table({"t": pa.array([0, 2**62], pa.timestamp("us"))})
+    pq.write_table(far, tmp_path / "far.parquet")
+    with pytest.raises(fs.NotWritableError, match="column 't' holds a time that has no text"):
+        fs.scan(tmp_path / "far.parquet").write(tmp_path / "out", format)
+    assert not (tmp_path / "out").exists()
+
+
+def test_what_a_killed_writer_left_is_not_published(tmp_path: Path) -> None:
+    with staged_directory(tmp_path / "out") as staging:
+        Path(staging, "part-0").write_text("whole")
+        Path(staging, ".part-1.tmp").write_text("hal")
+    assert os.listdir(tmp_path / "out") == ["part-0"]
+
+
+def test_a_glob_through_a_link_finds_its_own_output(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    pq.write_table(pa.table({"n": [1]}), tmp_path / "real" / "a.parquet")
+    scan = fs.scan(f"{tmp_path}/link/*.parquet")
+    for folder in ("link", "real"):
+        with pytest.raises(fs.NotWritableError, match="would be found"):
+            scan.write(tmp_path / folder / "b.parquet")

@@ -6,6 +6,7 @@ is a place that the scan reads. `staged_directory` does the same for a directory
 """
 
 import os
+import re
 import secrets
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -15,6 +16,7 @@ from fnmatch import fnmatchcase
 from typing import TypeAlias
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.orc
 import pyarrow.parquet
@@ -123,6 +125,9 @@ def staged_directory(path: Pathlike) -> Iterator[str]:
     try:
         os.mkdir(staging)
         yield staging
+        for name in os.listdir(staging):
+            if name.startswith("."):  # of a writer that was killed while others went on
+                os.unlink(os.path.join(staging, name))
         os.rename(staging, place)
     except BaseException:
         shutil.rmtree(staging, ignore_errors=True)
@@ -169,7 +174,9 @@ def _finds(found_in: str, place: str) -> bool:
     if os.path.isdir(found_in):
         folder = os.path.realpath(found_in)
         return os.path.commonpath([folder, place]) == folder
-    return _matches(place.split(os.sep), found_in.split(os.sep))
+    folder = os.path.dirname(re.split(r"[*?\[]", found_in, maxsplit=1)[0])
+    pattern = os.path.realpath(folder) + found_in[len(folder) :]
+    return _matches(place.split(os.sep), pattern.split(os.sep))
 
 
 def _matches(path: Sequence[str], pattern: Sequence[str]) -> bool:
@@ -299,12 +306,38 @@ def _unsliced(table: pa.Table) -> pa.Table:
 
 
 def require_text(table: pa.Table) -> None:
-    """Refuse strings that are not UTF-8."""
+    """Refuse what cannot be spelled: strings that are not UTF-8, times too far away."""
     for name, column in zip(table.column_names, table.columns, strict=True):
         try:
             column.validate(full=True)
         except pa.ArrowInvalid as error:
             raise pa.ArrowInvalid(f"column {name!r} holds what is no text: {error}") from error
+        if any(map(_is_far_away, column.chunks)):
+            raise pa.ArrowInvalid(f"column {name!r} holds a time that has no text")
+
+
+def _is_far_away(array: pa.Array) -> bool:
+    """Whether there is a time that Arrow does not spell, of years beyond 32,767."""
+    kind = array.type
+    if types.is_dictionary(kind):
+        return _is_far_away(array.dictionary)
+    if isinstance(kind, pa.BaseExtensionType):
+        return _is_far_away(array.storage)
+    if types.is_map(kind):
+        return _is_far_away(array.keys) or _is_far_away(array.items)
+    if types.is_struct(kind):
+        return any(map(_is_far_away, array.flatten()))
+    if types.is_nested(kind):
+        return _is_far_away(array.flatten())
+    if not types.is_timestamp(kind) or array.null_count == len(array):
+        return False
+    ends = pc.min_max(array.cast(pa.int64())).as_py()
+    most = (_LAST_YEAR - 1970) * 365 * 86_400 * _PER_SECOND[kind.unit]
+    return bool(max(-ends["min"], ends["max"]) > most)
+
+
+_LAST_YEAR = 32_767
+_PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 
 
 # Types -------------------------------------------------------------------------------------------

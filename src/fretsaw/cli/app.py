@@ -42,6 +42,13 @@ class EngineName(StrEnum):
     SPARK = "spark"
 
 
+class OnCorrupt(StrEnum):
+    """What becomes of a file that cannot be read."""
+
+    ERROR = "error"
+    SKIP = "skip"
+
+
 class Missing(StrEnum):
     """What a column is that a file lacks."""
 
@@ -83,6 +90,12 @@ EngineIs: TypeAlias = Annotated[
 Master: TypeAlias = Annotated[
     str | None, typer.Option(metavar="URL", help="Where Spark runs, such as local[4].")
 ]
+OnCorruptIs: TypeAlias = Annotated[
+    OnCorrupt,
+    typer.Option(
+        "--on-corrupt", help="On Spark, a file that cannot be read: an error, or left out."
+    ),
+]
 Quiet: TypeAlias = Annotated[
     bool, typer.Option("--quiet", "-q", help="No progress bar and no summary on stderr.")
 ]
@@ -123,6 +136,7 @@ def select(
     ] = None,
     engine: EngineIs = None,
     master: Master = None,
+    on_corrupt: OnCorruptIs = OnCorrupt.ERROR,
     quiet: Quiet = False,
 ) -> None:
     """Print the rows, or write them into a directory."""
@@ -132,9 +146,18 @@ def select(
     _check_window(skip, head, tail)
     names = column_names(columns or ())
     request = Request(
-        sources, where or (), names, skip, head, tail, missing.value, with_row_index, with_file_path
+        sources,
+        where or (),
+        names,
+        skip,
+        head,
+        tail,
+        missing.value,
+        with_row_index,
+        with_file_path,
+        on_corrupt.value,
     )
-    engines = _engines(engine, master, quiet)
+    engines = _engines(engine, master, on_corrupt, quiet)
     if output is not None:
         work.write(request, engines, output, chosen)
     elif chosen == "table":
@@ -154,14 +177,17 @@ def count(
     missing: MissingIs = Missing.ERROR,
     engine: EngineIs = None,
     master: Master = None,
+    on_corrupt: OnCorruptIs = OnCorrupt.ERROR,
     quiet: Quiet = False,
 ) -> None:
     """Print how many rows there are; no data is read where metadata prove the answer."""
     from fretsaw.cli import work
 
     _check_window(skip, head, tail)
-    request = Request(sources, where or (), None, skip, head, tail, missing.value)
-    work.count(request, _engines(engine, master, quiet))
+    request = Request(
+        sources, where or (), None, skip, head, tail, missing.value, on_corrupt=on_corrupt.value
+    )
+    work.count(request, _engines(engine, master, on_corrupt, quiet))
 
 
 @app.command()
@@ -181,6 +207,7 @@ def explain(
     ] = False,
     engine: EngineIs = None,
     master: Master = None,
+    on_corrupt: OnCorruptIs = OnCorrupt.ERROR,
     quiet: Quiet = False,
 ) -> None:
     """Print what would be read, and what rules out the rest."""
@@ -189,13 +216,24 @@ def explain(
     _check_window(skip, head, tail)
     names = column_names(columns or ())
     request = Request(
-        sources, where or (), names, skip, head, tail, missing.value, with_row_index, with_file_path
+        sources,
+        where or (),
+        names,
+        skip,
+        head,
+        tail,
+        missing.value,
+        with_row_index,
+        with_file_path,
+        on_corrupt.value,
     )
-    work.explain(request, _engines(engine, master, quiet), run)
+    work.explain(request, _engines(engine, master, on_corrupt, quiet), run)
 
 
 def _format(format: Format | None, output: str | None) -> str:
     """The format that was asked for, or what fits the place where the rows go."""
+    if output == "":
+        raise typer.BadParameter("--output: the name of a directory, not an empty one")
     if output is not None:
         if format is Format.TABLE:
             raise typer.BadParameter("a table goes to the terminal: leave out --output")
@@ -214,10 +252,14 @@ def _check_window(skip: int | None, head: int | None, tail: int | None) -> None:
         raise typer.BadParameter("--tail excludes --skip and --head")
 
 
-def _engines(engine: EngineName | None, master: str | None, quiet: bool) -> "Engines":
+def _engines(
+    engine: EngineName | None, master: str | None, on_corrupt: OnCorrupt, quiet: bool
+) -> "Engines":
     from fretsaw.cli.engines import Engines, is_submitted
 
     on_spark = is_submitted() if engine is None else engine is EngineName.SPARK
     if master is not None and not on_spark:
         raise typer.BadParameter("--master is Spark's: add --engine spark")
+    if on_corrupt is OnCorrupt.SKIP and not on_spark:
+        raise typer.BadParameter("--on-corrupt skip is for Spark: add --engine spark")
     return Engines(on_spark, master, quiet)

@@ -12,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from fretsaw.cli.progress import counted
+from fretsaw.jsonlines import lines
 
 USUAL_ROWS = 40
 MOST_ROWS = 1_000
@@ -109,7 +110,9 @@ def _texts(values: pa.ChunkedArray) -> list[str | None]:
     try:
         found = values.to_pylist()
     except OverflowError:  # a time beyond the years of Python, inside of something
-        found = [str(value) if value.is_valid else None for value in values]
+        cells = (lines(batch) for batch in pa.table({"": values}).to_batches())
+        text = b"".join(map(bytes, cells)).decode()
+        return [line.removeprefix('{"":').removesuffix("}") for line in text.splitlines()]
     return [None if value is None else _text(value) for value in found]
 
 

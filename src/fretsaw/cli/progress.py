@@ -6,7 +6,7 @@ An engine says how far it is as a `Status`, at any time and from any thread.
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
@@ -69,6 +69,15 @@ class Status:
         if self.left_out:
             parts.append(f"left out {', '.join(self.left_out)}")
         return "; ".join(parts)
+
+
+def left_out(dropped: Mapping[tuple[str, str], int]) -> list[str]:
+    """What was ruled out, of which level by which source.
+
+    >>> left_out({("block", "statistics"): 3})
+    ['3 blocks by statistics']
+    """
+    return [f"{counted(count, level)} by {source}" for (level, source), count in dropped.items()]
 
 
 class Reporter:

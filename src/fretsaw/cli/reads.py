@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TypeVar
 
-from fretsaw.cli.progress import Status, counted
+from fretsaw.cli.progress import Status, left_out
 from fretsaw.sources import Entry, list_sources, origins_of
 from fretsaw.trace import Trace
 
@@ -46,10 +46,7 @@ class Reads:
                 self._total,
                 self._requests,
                 share=self._reached / self._total if known else None,
-                left_out=[
-                    f"{counted(count, level)} by {source}"
-                    for (level, source), count in self._left_out.items()
-                ],
+                left_out=left_out(self._left_out),
             )
 
     def sum_up(self) -> None:

@@ -1,7 +1,7 @@
 """What a command asks for, and the scan that reads it."""
 
 import csv
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -21,6 +21,7 @@ class Request:
     missing: Literal["error", "null"] = "error"
     row_index: bool = False
     file_path: bool = False
+    on_corrupt: Literal["error", "skip"] = "error"
 
     @property
     def has_window(self) -> bool:
@@ -29,6 +30,8 @@ class Request:
 
     def scan(self) -> Scan:
         """The scan that reads this; no file is opened yet."""
+        if "" in self.sources:
+            raise ValueError("a source is the path of a file or directory, or a glob, not empty")
         asked = scan(list(self.sources), missing=self.missing)
         if self.columns is not None:
             asked = asked.select(*self.columns)
@@ -51,7 +54,7 @@ class Request:
         return replace(self, head=rows if self.head is None else min(rows, self.head))
 
 
-def column_names(lists: Iterable[str]) -> list[str] | None:
+def column_names(lists: Sequence[str]) -> list[str] | None:
     """The names in lists such as `a,b.c`; one that has a comma itself goes in double quotes.
 
     >>> column_names(["id, address.city", '"last, first"'])
@@ -61,8 +64,8 @@ def column_names(lists: Iterable[str]) -> list[str] | None:
     """
     try:
         names = [name for row in csv.reader(lists, skipinitialspace=True) for name in row]
-    except csv.Error as error:
-        raise ValueError(
-            f"--columns {list(lists)}: {error}; quote a name that has a comma"
-        ) from None
+    except csv.Error:
+        raise ValueError("--columns: names with commas between them, on one line") from None
+    if "" in names or (lists and not names):
+        raise ValueError("--columns: a name is empty; leave the option out for all columns")
     return [name.strip() for name in names] or None

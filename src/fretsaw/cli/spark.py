@@ -1,6 +1,7 @@
 """Spark as the engine of a command: its session, and a job in it."""
 
 import atexit
+import logging
 import os
 import re
 import sys
@@ -16,7 +17,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from fretsaw.cli.engines import is_submitted
-from fretsaw.cli.progress import Status, counted
+from fretsaw.cli.progress import Status, left_out
 from fretsaw.cli.reads import files_of, size_of
 from fretsaw.cli.request import Request
 from fretsaw.errors import FretsawError
@@ -41,7 +42,7 @@ class OnSpark:
     def __init__(self, request: Request, master: str | None) -> None:
         self._total = sum(map(size_of, files_of(request.sources)))
         self._scan = request.scan()  # what is wrong with it is told before Spark is started
-        self._job = Job(self._scan, _session(master))
+        self._job = Job(self._scan, _session(master), on_corrupt=request.on_corrupt)
         self._counted: int | None = None
 
     @property
@@ -69,7 +70,7 @@ class OnSpark:
 
     def status(self) -> Status:
         report, planned = self._job.report, self._job.bytes
-        skipped = [f"{counted(len(report.skipped), 'file')} that cannot be read"]
+        skipped = [f"{why}; it was skipped" for why in report.skipped]
         return Status(
             report.rows if self._counted is None else self._counted,
             report.bytes_read,
@@ -77,7 +78,7 @@ class OnSpark:
             report.requests,
             share=report.planned_bytes / planned if planned else None,
             tasks=report.tasks_done,
-            left_out=skipped if report.skipped else (),
+            left_out=[*left_out(report.pruned), *skipped],
         )
 
 
@@ -97,6 +98,8 @@ def _session(master: str | None) -> SparkSession:
 
 
 def _own_session(builder: SparkSession.Builder, master: str | None) -> SparkSession:
+    # py4j logs what an interrupt interrupts, with a traceback, unless somebody else handles it.
+    logging.getLogger().addHandler(logging.NullHandler())
     with tempfile.TemporaryFile() as log, _stderr_to(log):
         try:
             return (builder.master(master) if master else builder).getOrCreate()
@@ -133,5 +136,5 @@ def _gist(text: str) -> str:
     >>> _gist("A task failed:\\nTraceback:\\n  File x\\nOSError: No space left\\n SQLSTATE: 38000")
     'OSError: No space left'
     """
-    named = re.findall(r"^[\w.]*(?:Error|Exception)\b: .+", text, re.MULTILINE)
+    named = re.findall(r"^(?:.* )?[\w.]*(?:Error|Exception)\b: .+", text, re.MULTILINE)
     return str(named[-1]) if named else text.strip().partition("\n")[0]

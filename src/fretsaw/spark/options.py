@@ -23,7 +23,7 @@ OnCorrupt = Literal["error", "skip"]
 
 SPLIT_BYTES = 128 << 20
 
-_UNITS = {"": 1, "b": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
+_UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,8 +119,8 @@ def _count(option: str, values: Mapping[str, str]) -> int | None:
 
 def _bytes(text: str) -> int:
     """A number of bytes, with Spark's suffixes."""
-    matched = re.fullmatch(r"\s*([0-9]{1,12})\s*(b|[kmg]?)b?\s*", text.lower())
-    number = int(matched[1]) * _UNITS[matched[2]] if matched else 0
+    matched = re.fullmatch(r"\s*([0-9]{1,12})\s*(?:b|([kmg])b?)?\s*", text.lower())
+    number = int(matched[1]) * _UNITS[matched[2] or ""] if matched else 0
     if number < 1:
         raise ValueError(
             f"option splitBytes: a number of bytes such as 134217728 or 128m, not {text!r}"

@@ -40,8 +40,10 @@ T = TypeVar("T")
 MANY_FILES = 256
 """Footers of more files than this are read by tasks."""
 FILES_PER_TASK = 128
-PART_BYTES = 16 << 20
+PART_BYTES = 4 << 20
 """A part has about so many bytes: few enough to be shared out evenly."""
+LARGE_PART_BYTES = 32 << 20
+"""The same of many files, which have parts enough."""
 TASK_BYTES = 128 << 20
 OPEN_BYTES = 256 << 10
 """What it costs to open a part, as so many bytes to read."""
@@ -78,6 +80,9 @@ class Job:
         is_placed = listing.is_split or not scan._query.numbers_rows
         entries = entries if is_placed else self._placed(entries, scan._query)
         self._parts = [] if self._window.is_over else self._plan(entries)
+        self.bytes = sum(part.bytes for part in self._parts)
+        """How many bytes the tasks read, roughly: of the parts that survive pruning and, once they
+        are counted, lie inside the window."""
         self._known: dict[Part, int] = {}
         """How many rows match, of the parts that were counted to the end."""
 
@@ -85,11 +90,6 @@ class Job:
     def schema(self) -> pa.Schema:
         """The Arrow schema of the result."""
         return self._settled.schema
-
-    @property
-    def bytes(self) -> int:
-        """How many bytes are left to be read, roughly, of all parts that survive pruning."""
-        return sum(part.bytes for part in self._parts)
 
     @property
     def report(self) -> Report:
@@ -107,10 +107,10 @@ class Job:
         return self._frame(work, self._tasks(), kind)
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """Stream the result to the driver, in order and in bounded memory, with Arrow's types."""
+        """Stream the result to the driver in bounded memory, with Arrow's types."""
         # The driver holds the rows of two tasks at a time.
-        tasks_of_one_part = self._tasks(PART_BYTES)
-        frame = self._frame(partial(_serialized, self._settled), tasks_of_one_part, "batch binary")
+        small_tasks = self._tasks(LARGE_PART_BYTES)
+        frame = self._frame(partial(_serialized, self._settled), small_tasks, "batch binary")
         with _own_errors():
             for row in frame.toLocalIterator(prefetchPartitions=True):
                 yield from pa.ipc.open_stream(row[0])
@@ -157,7 +157,8 @@ class Job:
         ]
 
     def _plan(self, entries: Sequence[Entry]) -> list[Part]:
-        target = min(PART_BYTES, self._target_bytes or PART_BYTES)
+        size = LARGE_PART_BYTES if len(entries) > MANY_FILES else PART_BYTES
+        target = min(size, self._target_bytes or size)
         return self._of_files(partial(tasks.plan_files, self._settled, target), entries)
 
     def _of_files(
@@ -194,6 +195,7 @@ class Job:
     def _tasks(self, most_bytes: int = TASK_BYTES) -> list[list[Piece]]:
         """What each task reads."""
         pieces = self._pieces()
+        self.bytes = sum(piece.part.bytes for piece in pieces)
         shared = self._shared_out(pieces, [piece.part for piece in pieces], most_bytes)
         if not self._ordered:
             shared.sort(key=lambda pieces: -sum(piece.part.bytes for piece in pieces))

@@ -1,5 +1,6 @@
 """What the tasks of a job read and skipped, gathered on the driver."""
 
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
@@ -18,6 +19,8 @@ class Report:
     requests: int = 0
     pages_decoded: int = 0
     fallbacks: int = 0
+    pruned: Counter[tuple[str, str]] = field(default_factory=Counter)
+    """What planning ruled out: how many files, blocks or pages, by which source."""
     planned_files: int = 0
     """Files whose footers were read to plan."""
     planned_bytes: int = 0
@@ -53,8 +56,8 @@ class Reports(AccumulatorParam[Report]):
 
 
 @contextmanager
-def reported(report: Report) -> Iterator[None]:
-    """Add to a report what is read inside."""
+def reported(report: Report, plans: bool = False) -> Iterator[None]:
+    """Add to a report what is read inside; where it plans, also what it rules out."""
     with trace() as traced:
         try:
             yield
@@ -63,3 +66,6 @@ def reported(report: Report) -> Iterator[None]:
             report.requests += traced.requests
             report.pages_decoded += traced.pages_decoded
             report.fallbacks += len(traced.fallbacks)
+            for decision in traced.pruned if plans else ():
+                if decision.dropped:
+                    report.pruned[decision.level, decision.source] += decision.dropped

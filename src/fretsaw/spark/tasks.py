@@ -103,7 +103,7 @@ def plan_files(
 ) -> list[Part]:
     """The parts of some files that survive pruning, in order."""
     report.planned_files += len(entries)
-    with reported(report):
+    with reported(report, plans=True):
         try:
             return list(parts_of(settled.of(entries)._reading(), target_bytes))
         except FileFormatError:
