@@ -30,14 +30,16 @@ def inside(
 ) -> Iterator[Piece]:
     """The parts that hold rows of the window; for a tail, both run from the end.
 
-    `waves` says how many parts are counted at once, each time.
+    `waves` says how many parts are counted at once, each time, or more if all of their rows would
+    not be enough.
     """
     waiting = iter(parts)
     while not window.is_over:
         if not window.skip and window.rows_needed is None:
             yield from (Piece(part, Window()) for part in waiting)
             return
-        ahead = list(islice(waiting, next(waves)))
+        needed = window.skip if window.rows_needed is None else window.rows_needed
+        ahead = _ahead(waiting, next(waves), needed or 0)
         if not ahead:
             return
         enough = Window(head=None if window.tail else window.rows_needed, tail=window.tail)
@@ -49,6 +51,16 @@ def inside(
                 local = Window() if is_whole else _only(wanted, window)
                 yield Piece(part, local, wanted.selected_count)
             window = following
+
+
+def _ahead(waiting: Iterator[Part], count: int, rows: int) -> list[Part]:
+    """So many of the parts that are waiting, or as many as may have so many rows."""
+    ahead = list(islice(waiting, count))
+    possible = sum(part.rows for part in ahead)
+    while possible < rows and (part := next(waiting, None)) is not None:
+        ahead.append(part)
+        possible += part.rows
+    return ahead
 
 
 def _only(wanted: RowSelection, window: Window) -> Window:
