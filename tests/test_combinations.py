@@ -578,12 +578,12 @@ class Scans(RuleBasedStateMachine):
 @pytest.mark.slow
 def test_any_order_of_calls_agrees_with_lists_of_rows(files: dict[str, Source]) -> None:
     Scans.files = files
-    effort = settings(max_examples=110 * MORE, stateful_step_count=6, derandomize=True)
+    effort = settings(max_examples=70 * MORE, stateful_step_count=6, derandomize=True)
     run_state_machine_as_test(Scans, settings=effort)
 
 
 @pytest.mark.slow
-@settings(max_examples=400 * MORE, derandomize=True)
+@settings(max_examples=250 * MORE, derandomize=True)
 @given(st.sampled_from(SOURCES), conditions)
 def test_filters_agree_with_functions_of_a_row(
     files: dict[str, Source], name: str, condition: Condition

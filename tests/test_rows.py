@@ -275,7 +275,7 @@ def test_rows_of_nested_tables(seed: int) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(SEEDS, SEEDS + 40 * MORE))
+@pytest.mark.parametrize("seed", range(SEEDS, SEEDS + 25 * MORE))
 def test_rows_of_more_nested_tables(seed: int) -> None:
     assert_nested_rows(seed)
 

@@ -374,7 +374,7 @@ def applied(scan: fs.Scan, case: Case) -> fs.Scan:
 
 
 @pytest.mark.slow
-@settings(max_examples=500)
+@settings(max_examples=300)
 @given(cases(), st.integers(1, 50))
 @example(Case("v2 pages", (("select", ()), ("tail", (5,))), list(range(115, 120)), [], None), 2)
 def test_scans_agree_with_lists_of_rows(case: Case, batch_size: int) -> None:

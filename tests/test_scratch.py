@@ -317,5 +317,5 @@ class Leases(RuleBasedStateMachine):
         self.patch.undo()
 
 
-Leases.TestCase.settings = settings(max_examples=150, stateful_step_count=40)
+Leases.TestCase.settings = settings(max_examples=100, stateful_step_count=30)
 TestLeases = Leases.TestCase

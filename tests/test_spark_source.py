@@ -177,7 +177,7 @@ def filters(draw: st.DrawFn) -> tuple[str, Filter]:
 
 
 @pytest.mark.slow
-@settings(max_examples=400)
+@settings(max_examples=250)
 @given(filters())
 def test_a_predicate_is_true_where_the_filter_is(pushed: tuple[str, Filter]) -> None:
     name, filter_ = pushed
