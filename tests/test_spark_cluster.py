@@ -222,7 +222,7 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> Lake:
 
 
 def test_random_scans_on_a_cluster(cluster: Cluster, lake: Lake, tmp_path: Path) -> None:
-    requests = [random_request(lake, random.Random(seed)) for seed in range(20 * MORE)]
+    requests = [random_request(lake, random.Random(seed)) for seed in range(8 * MORE)]
     asked = [
         (each.scan, each.ordered, each.target_bytes, 0 if each.planned_by_tasks else 1_000)
         for each in requests

@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import partial
+from functools import cached_property, partial
 from importlib import import_module
 from typing import Any, Literal, TypeVar
 
@@ -45,6 +45,7 @@ PART_BYTES = 4 << 20
 LARGE_PART_BYTES = 32 << 20
 """The same of many files, which have parts enough."""
 TASK_BYTES = 128 << 20
+SMALL_TASK_BYTES = 32 << 20
 OPEN_BYTES = 256 << 10
 """What it costs to open a part, as so many bytes to read."""
 
@@ -83,8 +84,6 @@ class Job:
         self.bytes = sum(part.bytes for part in self._parts)
         """How many bytes the tasks read, roughly: of the parts that survive pruning and, once they
         are counted, lie inside the window."""
-        self._known: dict[Part, int] = {}
-        """How many rows match, of the parts that were counted to the end."""
 
     @property
     def schema(self) -> pa.Schema:
@@ -122,13 +121,12 @@ class Job:
         with staged_directory(place) as stage:
             work = partial(_written, self._settled, stage, format)
             # Without a row there is a file all the same: it says what the columns are.
-            return sum(self._run(work, self._tasks() or [[]]))
+            return sum(self._run(work, list(enumerate(self._tasks() or [[]]))))
 
     def count(self) -> int:
         """How many rows the result has; reads no data page where metadata prove the answer."""
-        pieces = self._pieces()
-        uncounted = [piece.part for piece in pieces if piece.rows is None]
-        known = sum(piece.rows for piece in pieces if piece.rows is not None)
+        uncounted = [piece.part for piece in self._pieces if piece.rows is None]
+        known = sum(piece.rows for piece in self._pieces if piece.rows is not None)
         return known + sum(self._count(uncounted, Window()))
 
     # Planning -----------------------------------------------------------------------------------
@@ -167,34 +165,33 @@ class Job:
         """What is found out about each file: on the driver, or by tasks where there are many."""
         if len(entries) <= MANY_FILES:
             return work(entries, self.report)
-        return self._run(partial(_listed, work), _cut(entries, FILES_PER_TASK))
+        return self._run(work, _cut(entries, FILES_PER_TASK))
 
     # Windows ------------------------------------------------------------------------------------
 
+    @cached_property
     def _pieces(self) -> list[Piece]:
         """What is read of each part, in order: all of it, or what is inside the window."""
         backward = self._window.tail is not None
         parts = self._parts[::-1] if backward else self._parts
-        cores = self._spark.sparkContext.defaultParallelism
-        waves = (cores * 4**wave for wave in itertools.count())
+        # What is skipped is counted, all of it; of the rest, few parts may be enough.
+        first = self._spark.sparkContext.defaultParallelism * (64 if self._window.skip else 8)
+        waves = (first * 16**wave for wave in itertools.count())
         pieces = list(inside(parts, self._window, self._count, waves))
         return pieces[::-1] if backward else pieces
 
     def _count(self, parts: Sequence[Part], enough: Window) -> list[int]:
         """How many rows match in some parts; tasks count where indexes do not tell."""
-        unknown = [part for part in parts if part.proven < part.rows and part not in self._known]
-        work = partial(_listed, partial(tasks.count_matches, self._settled, enough))
-        counted = self._run(work, self._shared_out(unknown, unknown, TASK_BYTES))
-        found = dict(zip(unknown, counted, strict=True)) | self._known
-        if not enough:
-            self._known = found
-        return [found.get(part, part.proven) for part in parts]
+        unknown = [part for part in parts if part.proven < part.rows]
+        work = partial(tasks.count_matches, self._settled, enough)
+        counted = iter(self._run(work, self._shared_out(unknown, unknown, TASK_BYTES)))
+        return [part.rows if part.proven == part.rows else next(counted) for part in parts]
 
     # Tasks --------------------------------------------------------------------------------------
 
     def _tasks(self, most_bytes: int = TASK_BYTES) -> list[list[Piece]]:
         """What each task reads."""
-        pieces = self._pieces()
+        pieces = self._pieces
         self.bytes = sum(piece.part.bytes for piece in pieces)
         shared = self._shared_out(pieces, [piece.part for piece in pieces], most_bytes)
         if not self._ordered:
@@ -204,56 +201,56 @@ class Job:
     def _shared_out(
         self, items: Sequence[T], parts: Sequence[Part], most_bytes: int
     ) -> list[list[T]]:
-        """What is to be done with parts, shared out: enough tasks for all cores."""
-        sizes = [OPEN_BYTES + part.bytes for part in parts]
-        cores = self._spark.sparkContext.defaultParallelism
-        target = self._target_bytes or min(most_bytes, -(-sum(sizes) // (2 * cores)))
-        return tasks.shared_out(items, sizes, target)
+        """What is to be done with parts, shared out: enough tasks for all cores.
 
-    def _run(
-        self, work: Callable[[Any, int, Report], Iterator[pa.RecordBatch]], shares: Sequence[Any]
-    ) -> list[Any]:
-        """What all tasks found out, in order."""
+        Large tasks are two for each core, so that none waits long for another.
+        """
+        sizes = [OPEN_BYTES + part.bytes for part in parts]
+        per_core = -(-sum(sizes) // self._spark.sparkContext.defaultParallelism)
+        target = min(max(per_core // 2, SMALL_TASK_BYTES), per_core, most_bytes)
+        return tasks.shared_out(items, sizes, self._target_bytes or target)
+
+    def _run(self, work: Callable[[Any, Report], list[T]], shares: Sequence[Any]) -> list[T]:
+        """What tasks found out about their shares, in order."""
         if not shares:
             return []
+        reports = self._reports
+
+        def run(share: Any) -> list[T]:
+            report = Report()
+            found = work(share, report)
+            reports.add(report)
+            return found
+
         with _own_errors():
-            found = self._frame(work, shares, "found binary").collect()
-        return [each for row in found for each in pickle.loads(row[0])]
+            return self._spark.sparkContext.parallelize(shares, len(shares)).flatMap(run).collect()
 
     def _frame(
         self,
-        work: Callable[[Any, int, Report], Iterator[pa.RecordBatch]],
-        shares: Sequence[Any],
+        work: Callable[[Sequence[Piece], Report], Iterator[pa.RecordBatch]],
+        shares: Sequence[Sequence[Piece]],
         schema: StructType | str,
     ) -> DataFrame:
         """A data frame that has a task for each share of the work."""
-        pickled = [(number, pickle.dumps(share)) for number, share in enumerate(shares)]
-        rows = self._spark.sparkContext.parallelize(pickled, max(1, len(pickled)))
+        pickled = [pickle.dumps(share) for share in shares]
         reports = self._reports
 
         def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             for batch in batches:
-                for row in batch.to_pylist():
+                for number in batch.column(0).to_pylist():
                     report = Report()
-                    yield from work(pickle.loads(row["share"]), row["number"], report)
+                    yield from work(pickle.loads(pickled[number]), report)
                     reports.add(report)
 
-        frame = self._spark.createDataFrame(rows, "number int, share binary", verifySchema=False)
-        return frame.mapInArrow(run, schema)
+        numbers = self._spark.range(0, len(pickled), 1, max(1, len(pickled)))
+        return numbers.mapInArrow(run, schema)
 
 
 # What tasks give back ---------------------------------------------------------------------------
 
 
-def _listed(
-    work: Callable[[Any, Report], list[Any]], share: Any, _: int, report: Report
-) -> Iterator[pa.RecordBatch]:
-    """A list of anything."""
-    yield pa.record_batch({"found": [pickle.dumps(work(share, report))]})
-
-
 def _conformed(
-    settled: Settled, schema: pa.Schema, pieces: Sequence[Piece], _: int, report: Report
+    settled: Settled, schema: pa.Schema, pieces: Sequence[Piece], report: Report
 ) -> Iterator[pa.RecordBatch]:
     """Rows as Spark has them."""
     for batch in tasks.read(settled, pieces, report):
@@ -264,7 +261,7 @@ _ROW = "row boolean"
 
 
 def _only_rows(
-    settled: Settled, pieces: Sequence[Piece], _: int, report: Report
+    settled: Settled, pieces: Sequence[Piece], report: Report
 ) -> Iterator[pa.RecordBatch]:
     """Rows of which nothing is asked but that they are there."""
     for batch in tasks.read(settled, pieces, report):
@@ -272,7 +269,7 @@ def _only_rows(
 
 
 def _serialized(
-    settled: Settled, pieces: Sequence[Piece], _: int, report: Report
+    settled: Settled, pieces: Sequence[Piece], report: Report
 ) -> Iterator[pa.RecordBatch]:
     """Rows as they are: each batch as a stream of Arrow."""
     for batch in tasks.read(settled, pieces, report):
@@ -286,14 +283,13 @@ def _written(
     settled: Settled,
     folder: str,
     format: str,
-    pieces: Sequence[Piece],
-    number: int,
+    numbered: tuple[int, Sequence[Piece]],
     report: Report,
-) -> Iterator[pa.RecordBatch]:
+) -> list[int]:
     """Rows as a file; how many there are."""
+    number, pieces = numbered
     path = os.path.join(folder, f"part-{number:05d}.{format}")
-    rows = write_file(tasks.read(settled, pieces, report), settled.schema, path, format)
-    yield pa.record_batch({"rows": [pickle.dumps([rows])]})
+    return [write_file(tasks.read(settled, pieces, report), settled.schema, path, format)]
 
 
 # Inside -----------------------------------------------------------------------------------------
