@@ -29,12 +29,20 @@ from fretsaw.spark.types import (
     SparkTypeError,
     arrow_schema,
     conform,
-    schema_of,
-    spark_schema,
+    schema_of_nodes,
     struct_type,
 )
 
 __all__ = ["spark"]
+
+
+def schema_of(scan: fs.Scan) -> pa.Schema:
+    return schema_of_nodes(scan._reading().nodes)
+
+
+def spark_schema(schema: pa.Schema) -> pa.Schema:
+    return arrow_schema(struct_type(schema))
+
 
 UTC = dt.UTC
 NAN = float("nan")

@@ -1,6 +1,6 @@
 """From Arrow's types to Spark's, and record batches in exactly the schema that Spark expects.
 
-`struct_type` says what a schema is in Spark, `spark_schema` what batches of it must be in Arrow,
+`struct_type` says what a schema is in Spark, `arrow_schema` what batches of it must be in Arrow,
 and `conform` makes them so: unsigned integers widened, dictionaries and extensions as their
 values, microseconds, and nested fields in order by name (Spark matches them by position).
 """
@@ -15,7 +15,6 @@ import pyarrow.compute as pc
 import pyspark.sql.types as spark
 
 from fretsaw.errors import FretsawError
-from fretsaw.scan import Scan
 from fretsaw.schema import SchemaNode, type_with
 
 IsType: TypeAlias = Callable[[pa.DataType], bool]
@@ -70,13 +69,8 @@ class SparkTypeError(FretsawError, TypeError):
     """A column has no type in Spark, or a value that its type in Spark cannot hold."""
 
 
-def schema_of(scan: Scan) -> pa.Schema:
-    """The schema of a scan for Spark: INT96 is an instant there, as for its own reader."""
-    return schema_of_nodes(scan._reading().nodes)
-
-
 def schema_of_nodes(nodes: Sequence[SchemaNode]) -> pa.Schema:
-    """The same from the trees of the columns."""
+    """The schema of columns for Spark: INT96 is an instant there, as for its own reader."""
     return pa.schema([pa.field(node.name, _with_instants(node).arrow_type) for node in nodes])
 
 
@@ -87,11 +81,6 @@ def struct_type(schema: pa.Schema) -> spark.StructType:
     )
 
 
-def spark_schema(schema: pa.Schema) -> pa.Schema:
-    """The Arrow schema in which Spark takes batches of a schema."""
-    return arrow_schema(struct_type(schema))
-
-
 def arrow_schema(struct: spark.StructType) -> pa.Schema:
     """The Arrow schema in which Spark takes batches of one of its own schemas."""
     return pa.schema(
@@ -100,7 +89,7 @@ def arrow_schema(struct: spark.StructType) -> pa.Schema:
 
 
 def conform(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    """A batch in a schema that `spark_schema` gives; fields are matched by name at every level.
+    """A batch in a schema that `arrow_schema` gives; fields are matched by name at every level.
 
     A field that the batch lacks is null.
     """
