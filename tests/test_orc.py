@@ -802,7 +802,7 @@ def test_nested_tables_at_every_position(seed: int) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(4, 4 + 16 * MORE))
+@pytest.mark.parametrize("seed", range(4, 4 + 10 * MORE))
 def test_more_nested_tables_at_every_position(seed: int) -> None:
     data = nested_file(seed)
     assert_written(data, limit=30)
@@ -834,7 +834,7 @@ def nested_by_pyorc(seed: int) -> bytes:
 
 @pytest.mark.parametrize(
     "seed",
-    [*range(2), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(2, 2 + 12 * MORE))],
+    [*range(2), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(2, 2 + 8 * MORE))],
 )
 @pytest.mark.slow
 def test_nested_tables_in_small_chunks(seed: int) -> None:

@@ -31,7 +31,7 @@ from tests.test_values_sought import assert_found
 from tests.test_writers import need
 
 MORE = int(os.environ.get("FRETSAW_MORE", "1"))
-FILES, QUICK = 24 * MORE, 6
+FILES, QUICK = 16 * MORE, 6
 CODECS = ("uncompressed", "zlib", "snappy", "lz4", "zstd")
 NAN, INF = float("nan"), float("inf")
 UTC = dt.UTC

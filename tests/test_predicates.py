@@ -39,7 +39,7 @@ from tests.test_writers import need, spark, spark_file
 __all__ = ["spark"]
 
 MORE = int(os.environ.get("FRETSAW_MORE", "1"))
-FILES = 45 * MORE
+FILES = 36 * MORE
 QUICK = 12  # a file of each writer
 PREDICATES = 32
 
