@@ -359,6 +359,7 @@ every_turn = st.sampled_from(sorted(TURNS))
 file_sizes = st.lists(st.integers(0, 12), min_size=1, max_size=6)
 
 
+@pytest.mark.slow
 @given(every_turn, file_sizes, st.sampled_from([1, 3, 5]), st.data())
 def test_scans_across_files_agree_with_lists(
     turns: str, sizes: list[int], group: int, data: st.DataObject
@@ -397,6 +398,7 @@ def test_scans_across_files_agree_with_lists(
     assert streamed.to_pydict() == expected
 
 
+@pytest.mark.slow
 @given(every_turn, file_sizes, st.data())
 def test_take_across_files_agrees_with_lists(
     turns: str, sizes: list[int], data: st.DataObject

@@ -1082,6 +1082,7 @@ def test_bloom_filters_are_passed_over() -> None:
     assert "Bloom filter" not in {read.why for read in trace.log}
 
 
+@pytest.mark.slow
 @given(
     rows=st.integers(0, 120),
     stripe=st.integers(1, 60),

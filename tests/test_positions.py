@@ -181,6 +181,7 @@ def test_other_writers(
     assert_same_by_position(path.read_bytes())
 
 
+@pytest.mark.slow
 @given(
     rows=st.integers(0, 90),
     group=st.integers(1, 40),
@@ -347,6 +348,7 @@ def test_scans_are_immutable_and_read_nothing_until_asked(tmp_path: Path) -> Non
         whole.limit = 3  # type: ignore[attr-defined]
 
 
+@pytest.mark.slow
 def test_scans_are_pickled_to_other_processes(tmp_path: Path) -> None:
     path = tmp_path / "data.parquet"
     path.write_bytes(write(some_columns()))

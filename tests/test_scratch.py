@@ -318,4 +318,4 @@ class Leases(RuleBasedStateMachine):
 
 
 Leases.TestCase.settings = settings(max_examples=100, stateful_step_count=30)
-TestLeases = Leases.TestCase
+TestLeases = pytest.mark.slow(Leases.TestCase)

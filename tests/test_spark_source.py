@@ -257,6 +257,7 @@ def few(lake: Path, count: int) -> str:
     return "[" + ", ".join(f'"{path}"' for path in found) + "]"
 
 
+@pytest.mark.slow
 def test_many_files_are_packed_whole_and_few_are_split(
     lake: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -275,6 +276,7 @@ def test_many_files_are_packed_whole_and_few_are_split(
     assert rows(reader(lake, splitBytes="1")) == every
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("condition", [None, "n between 33 and 444"])
 def test_windows_count_over_all_files(lake: Path, condition: str | None) -> None:
     scan = fs.scan(lake) if condition is None else fs.scan(lake).filter(condition)

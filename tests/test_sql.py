@@ -496,6 +496,7 @@ CONDITIONS: st.SearchStrategy[Pair] = st.recursive(
 )
 
 
+@pytest.mark.slow
 @given(CONDITIONS)
 def test_what_is_written_is_what_is_read(pair: Pair) -> None:
     expected, text = pair

@@ -399,6 +399,7 @@ def reasons_in(path: Path) -> set[str]:
     return reasons
 
 
+@pytest.mark.slow
 def test_corpus_files_that_fall_back_are_listed(corpus: Path) -> None:
     files = [p for p in sorted((corpus / "parquet").rglob("*.parquet*")) if p.name != TOO_LARGE]
     found = {path.name: reasons_in(path) for path in files}
