@@ -153,15 +153,29 @@ def test_and_intersects_like_several_filters(
     assert ids_of(reduce(fs.Scan.filter, predicates, fs.scan(data))) == wanted
 
 
-def test_and_is_the_only_way_to_combine() -> None:
-    one, other = fs.byte_range(0, 10), fs.blocks(0, 1)
-    for combine in (operator.or_, operator.xor, operator.sub):
-        with pytest.raises(TypeError):
-            combine(one, other)
-    with pytest.raises(TypeError):
-        operator.invert(one)  # type: ignore[arg-type]
-    with pytest.raises(TypeError):
-        operator.and_(one, "id > 3")
+MISTAKES: dict[str, Callable[[Any], Any]] = {
+    "or": lambda one: one | fs.byte_range(0, 10),
+    "not": lambda one: ~one,
+    "a condition behind it": lambda one: one & (fs.col("id") > 3),
+    "a condition before it": lambda one: (fs.col("id") > 3) & one,
+    "a condition or it": lambda one: (fs.col("id") > 3) | one,
+    "without parentheses": lambda one: one & fs.col("id") > 3,
+    "text": lambda one: one & "id > 3",
+    "text before it": lambda one: "id > 3" & one,
+    "the word and": lambda one: one and fs.col("id") > 3,
+    "the word or": lambda one: one or fs.col("id") > 3,
+    "the word not": lambda one: not one,
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES.values(), ids=list(MISTAKES))
+@pytest.mark.parametrize("one", [fs.blocks(0, 1), fs.byte_range(0, 9) & fs.blocks(0, 1)], ids=repr)
+def test_and_is_the_only_way_to_combine(one: Any, mistake: Callable[[Any], Any]) -> None:
+    with pytest.raises(TypeError, match=r"blocks\(0, 1\) chooses blocks: only & .* to filter\(\)"):
+        mistake(one)
+    assert ids_of(fs.scan(FILES["several blocks"]).filter(one).filter("id > 3")) == [
+        row for row in ids_of(fs.scan(FILES["several blocks"]).filter(one)) if row > 3
+    ]
 
 
 @given(files, bounds, bounds, st.sets(st.integers(0, 999)))

@@ -224,6 +224,31 @@ def test_unknown_names_are_errors_at_first_use_before_data_is_read(use: str) -> 
     assert trace.data_bytes == trace.pages_decoded == 0
 
 
+@pytest.mark.parametrize("writer", ["parquet", "orc"])
+@pytest.mark.parametrize(
+    ("asked", "near"),
+    [
+        ("Fare", ["fare"]),
+        ("TIP_AMOUNT", ["tip_amount"]),
+        ("TIP_AMONT", ["tip_amount"]),
+        ("vendorid", ["VendorID", "VENDORID"]),
+        ("Spot.x", ["spot"]),
+        ("spot.Longitude", ["spot.longitude"]),
+        ("STRASSE", ["straße"]),
+    ],
+)
+def test_near_names_are_found_whatever_their_case(asked: str, near: list[str], writer: str) -> None:
+    names = ["fare", "tip_amount", "VendorID", "VENDORID", "straße"]
+    spot = pa.array([{"longitude": 1, "x": 2}])
+    table = pa.table({**dict.fromkeys(names, pa.array([1])), "spot": spot})
+    scan = fs.scan(written(table, writer, [1]))
+    hint = f"no column {asked!r}; did you mean {', '.join(map(repr, near))}?"
+    for use in (scan.select(asked), scan.filter(fs.col(asked) == 1)):
+        with pytest.raises(fs.ColumnNotFoundError) as error:
+            use.count()
+        assert hint in str(error.value)
+
+
 @pytest.mark.parametrize("use", sorted(USES))
 def test_a_row_index_cannot_take_the_name_of_a_column(use: str) -> None:
     with pytest.raises(ValueError, match="text"):
@@ -265,6 +290,20 @@ def test_no_columns_are_still_rows() -> None:
     assert SCAN.select().take([5, 5, 1]).shape == (3, 0)
     indexed = SCAN.select().with_row_index("n").tail(2).to_arrow()
     assert indexed.to_pydict() == {"n": [TOTAL - 2, TOTAL - 1]}
+
+
+WITHOUT_PARENTHESES: list[Callable[[], Any]] = [
+    lambda: fs.col("id") > 1 & fs.col("few") == True,  # noqa: E712
+    lambda: (fs.col("id") > 1) & fs.col("few"),
+    lambda: fs.col("few") & (fs.col("id") > 1),
+    lambda: (fs.col("id") > 1) | fs.col("few") == True,  # noqa: E712
+]
+
+
+@pytest.mark.parametrize("mistake", WITHOUT_PARENTHESES)
+def test_a_comparison_without_parentheses_says_so(mistake: Callable[[], Any]) -> None:
+    with pytest.raises(TypeError, match=r"col\('few'\) is no condition .* in parentheses"):
+        mistake()
 
 
 @pytest.mark.parametrize("thing", [3, None, len, [1], pc.field("id") > 3], ids=repr)

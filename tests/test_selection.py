@@ -337,6 +337,23 @@ def test_mask_indices_and_ranges_say_the_same(mask: Mask) -> None:
 
 @settings(deadline=None)
 @given(masks)
+def test_in_says_whether_a_row_is_selected(mask: Mask) -> None:
+    selection = selection_of(mask)
+    selected = [row for row, bit in enumerate(mask) if bit]
+    rows = range(-2, len(mask) + 2)
+    assert [row in selection for row in rows] == [row in selected for row in rows]
+    assert [np.int64(row) in selection for row in rows] == [row in selected for row in rows]
+    assert 2**80 not in selection
+
+
+@pytest.mark.parametrize("wrong", [True, 1.0, "1", None, [1], fs.RowSelector.select(1)], ids=repr)
+def test_only_row_numbers_are_looked_for(wrong: Any) -> None:
+    with pytest.raises(TypeError, match="by their numbers"):
+        _ = wrong in fs.RowSelection.all(3)
+
+
+@settings(deadline=None)
+@given(masks)
 def test_every_way_to_make_a_selection_makes_the_same_value(mask: Mask) -> None:
     selection, total = selection_of(mask), len(mask)
     others = [
@@ -580,6 +597,11 @@ def test_scan_ranges_are_the_pages_that_hold_a_selected_row(
     objects = [PageLocation(offset, size, first) for first, offset, size in pages]
     assert selection.scan_ranges(objects) == expected
     assert selection.scan_ranges(tuple(objects)) == expected
+
+
+def test_the_first_line_about_scan_ranges_says_what_comes_out() -> None:
+    first, *_ = (fs.RowSelection.scan_ranges.__doc__ or "").splitlines()
+    assert "`(offset, length)` pairs" in first
 
 
 def test_adjoining_pages_are_not_merged() -> None:

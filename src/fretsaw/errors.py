@@ -31,7 +31,7 @@ class ColumnNotFoundError(FretsawError, KeyError):
     def among(cls, name: str, names: Iterable[str], file: str) -> "ColumnNotFoundError":
         """The error for a `name` that is not one of `names`."""
         known = list(names)
-        near = difflib.get_close_matches(name, known, n=3, cutoff=0.6)
+        near = _near(name, known)
         hint = f"did you mean {', '.join(map(repr, near))}?" if near else _overview(known)
         return cls(f"{file}: no column {name!r}; {hint}")
 
@@ -50,6 +50,15 @@ class SchemaMismatchError(FretsawError):
 
 class NotWritableError(FretsawError, ValueError):
     """A result cannot be written there, or not in that format."""
+
+
+def _near(name: str, names: list[str]) -> list[str]:
+    """The names that are most like one, whatever their case."""
+    spellings: dict[str, list[str]] = {}
+    for known in dict.fromkeys(names):
+        spellings.setdefault(known.casefold(), []).append(known)
+    close = difflib.get_close_matches(name.casefold(), spellings, n=3, cutoff=0.6)
+    return [known for folded in close for known in spellings[folded]][:3]
 
 
 def _overview(names: list[str]) -> str:

@@ -8,7 +8,7 @@ The planner reads these; the formats make them.
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import numpy.typing as npt
@@ -106,8 +106,28 @@ class BlockPredicate(ABC):
 
     def __and__(self, other: "BlockPredicate") -> "BlockPredicate":
         if not isinstance(other, BlockPredicate):
-            return NotImplemented
+            raise self._combines_with_none()
         return _Both(self, other)
+
+    def __rand__(self, other: object) -> NoReturn:
+        raise self._combines_with_none()
+
+    def __or__(self, other: object) -> NoReturn:
+        raise self._combines_with_none()
+
+    __ror__ = __or__
+
+    def __invert__(self) -> NoReturn:
+        raise self._combines_with_none()
+
+    def __bool__(self) -> NoReturn:
+        raise self._combines_with_none()
+
+    def _combines_with_none(self) -> TypeError:
+        return TypeError(
+            f"{self!r} chooses blocks: only & combines it, and only with another block predicate; "
+            "give it and conditions on columns to filter() one by one"
+        )
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -119,6 +119,14 @@ class Column:
 
     __hash__ = None  # type: ignore[assignment]
 
+    def __and__(self, other: object) -> NoReturn:
+        raise TypeError(
+            f"{self!r} is no condition by itself, and & and | bind more tightly than comparisons: "
+            "write (col('a') > 1) & (col('b') < 2), each comparison in parentheses"
+        )
+
+    __rand__ = __or__ = __ror__ = __and__
+
     def is_in(self, values: Iterable[Any]) -> Predicate:
         """One of these values; with None among them, as SQL's `IN`."""
         if isinstance(values, str | bytes):

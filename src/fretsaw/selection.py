@@ -189,6 +189,21 @@ class RowSelection:
         if position < self.row_count:
             yield RowSelector.skip(self.row_count - position)
 
+    def __contains__(self, row: SupportsIndex) -> bool:
+        """Whether the row of this number is selected; one that is outside is not.
+
+        >>> rows = RowSelection.from_indices([2, 3], 9)
+        >>> 3 in rows, 4 in rows, 9 in rows
+        (True, False, False)
+        """
+        if isinstance(row, bool) or not hasattr(row, "__index__"):
+            raise TypeError(f"rows are looked for by their numbers, got {row!r}")
+        number = operator.index(row)
+        if not 0 <= number < self.row_count:
+            return False
+        runs_begun = int(np.searchsorted(self.starts, number, side="right"))
+        return runs_begun > 0 and number < int(self.ends[runs_begun - 1])
+
     def ranges(self) -> Int64Array:
         """The runs as an array of shape (n, 2): start, and end (exclusive).
 
@@ -364,7 +379,7 @@ class RowSelection:
         return before
 
     def scan_ranges(self, page_locations: Sequence[Any] | NDArray[Any]) -> list[tuple[int, int]]:
-        """The `(offset, length)` in bytes of each page that holds a selected row, in page order.
+        """`(offset, length)` pairs, in bytes, of the pages that hold a selected row, in page order.
 
         A page location is a triple (first row, offset, size), a row of an integer array of
         shape (n, 3), or an object with `first_row_index`, `offset`, `compressed_page_size`.
