@@ -6,7 +6,7 @@ page uses it. The page bytes stay as they are.
 
 import contextlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -35,6 +35,8 @@ class Chunk:
     """Whether its pages are decompressed before Arrow decodes them."""
     start: int
     end: int
+    always_compressed: bool
+    """Whether pages are compressed even where they say that they are not."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -99,6 +101,26 @@ class ParquetPart:
         (whole,) = self.segments
         pages = walk(whole.buffers[0], whole.num_values, MOST_EMPTY)
         return sum(page.num_values for page in pages) == whole.num_values
+
+    def without_empty_pages(self) -> "ParquetPart | None":
+        """The same without pages that have no value, where Arrow stops; None: it has no such."""
+        segments = [replace(s, buffers=_without_empty(s)) for s in self.segments]
+        before, after = (
+            sum(buffer.size for segment in some for buffer in segment.buffers)
+            for some in (self.segments, segments)
+        )
+        return replace(self, segments=segments) if after < before else None
+
+
+def _without_empty(segment: Segment) -> list[pa.Buffer]:
+    """The bytes of the pages that have values, and of the dictionary."""
+    left, buffers = segment.num_values, []
+    for buffer in segment.buffers:
+        pages = walk(buffer, left, MOST_EMPTY)
+        left -= sum(page.num_values for page in pages)
+        ranges, _ = _adjoining([(p.offset, p.size) for p in pages if p.num_values or not p.is_data])
+        buffers += [buffer.slice(*place) for place in ranges]
+    return buffers
 
 
 def cut(chunk: Chunk, pages: PageIndex, rows: RowSelection, encoded: bool) -> Steps[ParquetPart]:

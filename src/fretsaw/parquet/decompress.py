@@ -74,7 +74,7 @@ def pays(codec: int, compressed: int, uncompressed: int) -> bool:
 
 
 def unpacked(
-    buffers: Sequence[pa.Buffer], num_values: int, codec: int, verify: bool
+    buffers: Sequence[pa.Buffer], num_values: int, codec: int, always: bool, verify: bool
 ) -> list[Piece]:
     """The pages of so many values without compression: what to write one behind the other."""
     pieces: list[Piece] = []
@@ -87,7 +87,8 @@ def unpacked(
             num_values -= page.num_values
             if page.offset + page.size > buffer.size:
                 raise NotDecompressed("a page that goes on behind its chunk")
-            levels, body = contents(page, buffer.slice(page.offset, page.size), codec, verify)
+            stored = buffer.slice(page.offset, page.size)
+            levels, body = contents(page, stored, codec, always, verify)
             size = levels.size + body.size
             header: Any = page.header
             header.crc = None
@@ -97,9 +98,12 @@ def unpacked(
 
 
 def contents(
-    page: Page, buffer: pa.Buffer, codec: int, verify: bool
+    page: Page, buffer: pa.Buffer, codec: int, always: bool, verify: bool
 ) -> tuple[pa.Buffer, pa.Buffer | Packed]:
-    """What follows the header of a page: levels that are never compressed, and the rest."""
+    """What follows the header of a page: levels that are never compressed, and the rest.
+
+    Where pages are `always` compressed, their header need not say so.
+    """
     header: Any = page.header
     stored = buffer.slice(page.size - header.compressed_page_size)
     if verify and header.crc is not None and crc32(stored) != header.crc & 0xFFFF_FFFF:
@@ -109,7 +113,7 @@ def contents(
         details = header.data_page_header_v2
         lengths = (details.definition_levels_byte_length, details.repetition_levels_byte_length)
         levels = sum(max(0, length or 0) for length in lengths)
-        codec = UNCOMPRESSED if details.is_compressed is False else codec
+        codec = UNCOMPRESSED if details.is_compressed is False and not always else codec
     size = (header.uncompressed_page_size or 0) - levels
     if levels > stored.size or not 0 <= size <= LARGEST:
         raise NotDecompressed("impossible sizes")

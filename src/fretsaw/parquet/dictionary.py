@@ -43,7 +43,8 @@ def dictionary_segment(chunk: Chunk) -> Steps[Segment | None]:
         return None
     (page,) = yield Request([(chunk.start, first.size)], "dictionary")
     leaf = replace(chunk.leaf, is_repeated=False)
-    alone = replace(chunk, leaf=leaf, chain=only_leaf(chunk.chain, leaf.arrow_type))
+    chain = only_leaf(chunk.chain, leaf.arrow_type)
+    alone = replace(chunk, leaf=leaf, chain=chain, always_compressed=False)
     return Segment(alone, [page, _each_entry_once(entries)], entries, entries, entries)
 
 

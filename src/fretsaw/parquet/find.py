@@ -90,7 +90,8 @@ class _Search:
         if details is not None and details.encoding != metadata.PLAIN:
             return True
         try:
-            _, body = contents(page, buffer, self._chunk.codec, self._verify)
+            chunk = self._chunk
+            _, body = contents(page, buffer, chunk.codec, chunk.always_compressed, self._verify)
             memory = readable(body)
         except NotDecompressed:
             return True

@@ -5,7 +5,6 @@ with a file into a `FileFormatError` that names the file, the column and the row
 """
 
 import binascii
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
@@ -38,14 +37,10 @@ from fretsaw.parquet.footer import Footer, chunk_start, read_footer
 from fretsaw.parquet.index import InvalidIndex, column_index, hopped_index, offset_index
 from fretsaw.parquet.pages import CorruptPage
 from fretsaw.parquet.small import ARROW_SCHEMA, OutOfRange, decode, decode_columns
+from fretsaw.parquet.writer import writer_of
 from fretsaw.schema import SchemaNode
 from fretsaw.scratch import Allocate
 from fretsaw.selection import RowSelection
-
-# parquet-mr before 1.2.9 left the header of the dictionary page out of a chunk's size.
-_PARQUET_MR = re.compile(r"parquet-mr(?: version (\d+)\.(\d+)\.(\d+))?")
-_HONEST_SIZES = (1, 2, 9)
-_MISSING_BYTES = 100
 
 _DECODED_WIDTH = {"BOOLEAN": 1, "INT32": 4, "INT64": 8, "INT96": 8, "FLOAT": 4, "DOUBLE": 8}
 
@@ -81,7 +76,7 @@ class ParquetReader:
         self._footer = footer
         self._options = options
         self._wholes: dict[tuple[int, int], PageIndex] = {}
-        self._slack = _missing_bytes(footer.created_by or "")
+        self._writer = writer_of(footer.created_by)
 
     @property
     def metadata(self) -> Mapping[bytes, bytes]:
@@ -169,9 +164,8 @@ class ParquetReader:
             segment = yield from dictionary_segment(self._chunk(block, leaf))
             if segment is None:
                 return None
-            return decode_columns(
-                [[segment]], self._footer.created_by, self._options, pa.allocate_buffer
-            )[0]
+            # The page behind the dictionary is made up here, not by the writer.
+            return decode_columns([[segment]], None, self._options, pa.allocate_buffer)[0]
 
     def narrowed(
         self,
@@ -216,7 +210,10 @@ class ParquetReader:
                 return [joined(arrays) for arrays in each]
             ((part,),) = leaves
             with self._translated(_at(part.leaf, part.chunk.block)):
-                raise
+                filled = part.without_empty_pages()
+                if filled is None:
+                    raise
+                return decode([[filled]], self._footer.created_by, self._options, allocate)
 
     def _chunk(self, block: Block, leaf: SchemaNode) -> Chunk:
         stored = self._footer.row_groups[block.ordinal].columns[leaf.leaf_index]
@@ -258,7 +255,8 @@ class ParquetReader:
             codec=column.codec,
             unpacks=pays(column.codec, end - start, column.total_uncompressed_size or 0),
             start=start,
-            end=min(end + self._slack, self._size),
+            end=min(end + self._writer.missing_bytes, self._size),
+            always_compressed=self._writer.always_compresses,
         )
 
     def _offset_index_place(self, block: Block, leaf: SchemaNode) -> tuple[int, int] | None:
@@ -301,6 +299,9 @@ class ParquetReader:
     def _trusts(self, leaf: SchemaNode) -> Trusts:
         orders = self._indexed_footer.column_orders or []
         known = leaf.leaf_index < len(orders) and bool(vars(orders[leaf.leaf_index]))
+        order = self._order(leaf)
+        if self._writer.compares_signed and order is not None and not order.was_defined:
+            known = False
         return Trusts(
             column_order=known,
             counts_nulls=counts_nulls(self._footer.created_by),
@@ -347,10 +348,3 @@ def _place(offset: int | None, length: int | None) -> tuple[int, int] | None:
 
 def _at(leaf: SchemaNode, block: int) -> str:
     return f"column {'.'.join(leaf.path)!r} in row group {block}"
-
-
-def _missing_bytes(created_by: str) -> int:
-    """How many bytes a chunk may have beyond the size that its writer noted."""
-    writer = _PARQUET_MR.match(created_by)
-    version = tuple(int(number or 0) for number in writer.groups()) if writer else _HONEST_SIZES
-    return _MISSING_BYTES if version < _HONEST_SIZES else 0

@@ -191,7 +191,8 @@ def _pages(segment: Segment, verify: bool) -> _Pages:
     chunk = segment.chunk
     if not chunk.unpacks:
         return _Pages(chunk.codec, segment.buffers)
-    return _Pages(UNCOMPRESSED, unpacked(segment.buffers, segment.num_values, chunk.codec, verify))
+    how = (chunk.codec, chunk.always_compressed, verify)
+    return _Pages(UNCOMPRESSED, unpacked(segment.buffers, segment.num_values, *how))
 
 
 def _small_file(
