@@ -1,5 +1,6 @@
 """Lists, globs, directories and Hive folders: rows against lists, work against the trace."""
 
+import array
 import gc
 import io
 import os
@@ -92,6 +93,11 @@ GLOBS = {
     "[ab]/*.parquet": [0, 1, 30, 31],
     "**/*.parquet": [0, 1, 30, 31, 40, 41],
     "b/**/3": [20, 21],
+    "{a,b}/*.parquet": [0, 1, 30, 31],
+    "{b/d,a/1}.{parquet,orc}": [0, 1, 30, 31],
+    "{a,{b,missing}}/*": [0, 1, 10, 11, 20, 21, 30, 31],
+    "{z.parquet,z.parquet,a/2.bin}": [10, 11, 40, 41],
+    "{b/,}*.parquet": [30, 31, 40, 41],
 }
 
 
@@ -100,6 +106,40 @@ def test_globs(tree: Path, pattern: str) -> None:
     expected = GLOBS[pattern]
     assert column(fs.scan(f"{tree}/{pattern}")) == expected
     assert column(fs.scan([f"{tree}/{pattern}", tree / "z.parquet"])) == [*expected, 40, 41]
+
+
+def test_braces_in_the_name_of_a_file_are_just_that(tmp_path: Path) -> None:
+    put(tmp_path / "{a,b}.parquet", [1])
+    put(tmp_path / "_{x}" / "a.parquet", [2])
+    assert column(fs.scan(f"{tmp_path}/{{a,b}}.parquet")) == [1]
+    assert column(fs.scan(f"{tmp_path}/_{{x}}/*.parquet")) == [2]
+
+
+def test_anything_that_can_be_iterated_over_is_a_list_of_sources(tree: Path) -> None:
+    paths = [tree / "b" / "d.parquet", tree / "a" / "1.parquet"]
+    for sources in (iter(paths), dict.fromkeys(paths), map(str, paths), (path for path in paths)):
+        scan = fs.scan(sources)
+        assert column(scan) == [30, 31, 0, 1]
+        assert scan.count() == 4  # and once more, though an iterator is used up
+    assert sorted(column(fs.scan((tree / "a").glob("*.parquet")))) == [0, 1]
+    with pytest.raises(fs.SourceNotFoundError, match="no sources were given"):
+        fs.scan(tree.glob("nothing*"))
+
+
+def test_anything_with_the_buffer_protocol_is_the_bytes_of_a_file(tree: Path) -> None:
+    data = (tree / "a" / "1.parquet").read_bytes()
+    buffers = [
+        *(data, bytearray(data), memoryview(data), pa.py_buffer(data), array.array("B", data)),
+        *(np.frombuffer(data, np.uint8), io.BytesIO(data).getbuffer()),
+    ]
+    for buffer in buffers:
+        scan = fs.scan(buffer)
+        assert column(scan) == column(fs.scan([buffer])) == [0, 1]
+        assert column(pickle.loads(pickle.dumps(scan))) == [0, 1]
+        assert [column(pickle.loads(pickle.dumps(part))) for part in scan.splits(1)] == [[0, 1]]
+        with fs.open(buffer) as file:
+            assert file.num_rows == 2
+    assert column(fs.scan(buffers)) == [0, 1] * len(buffers)
 
 
 def test_lists_keep_their_order_and_mix_paths_with_bytes(tree: Path) -> None:

@@ -255,6 +255,35 @@ def test_a_row_index_cannot_take_the_name_of_a_column(use: str) -> None:
         USES[use](fs.scan(DATA).with_row_index("text"))
 
 
+@pytest.mark.parametrize("file", ["page index", "strides"])
+def test_columns_may_be_named_in_a_list_and_by_col(file: str) -> None:
+    scan = fs.scan(FILES[file])
+    wanted = scan.select("few", "a.b", "id").to_arrow()
+    ways: list[list[Any]] = [
+        [["few", "a.b", "id"]],
+        ["few", ["a.b", "id"]],
+        [fs.col("few"), fs.col(("a.b",)), fs.col("id")],
+        [["few", fs.col("a.b"), ("id",)]],
+    ]
+    for columns in ways:
+        assert scan.select(*columns).to_arrow().equals(wanted)
+    assert scan.select([]).to_arrow().shape == (TOTAL, 0)
+    for wrong in (fs.col("id").physical, fs.col("id").any()):
+        with pytest.raises(TypeError, match=r"for predicates; select 'id'"):
+            scan.select(wrong)
+
+
+def test_filters_may_come_together() -> None:
+    scan = SCAN.filter(fs.col("id") >= 20, "id < 40", fs.blocks(0, 1))
+    assert ids(scan) == list(range(20, 30))
+    assert ids(SCAN.filter()) == ids(SCAN)
+
+
+def test_a_window_is_five_rows_where_nobody_says_how_many() -> None:
+    assert ids(SCAN.head()) == list(range(5))
+    assert ids(SCAN.tail()) == list(range(TOTAL - 5, TOTAL))
+
+
 @pytest.mark.parametrize(
     ("names", "wanted"),
     [
@@ -277,7 +306,7 @@ def test_a_tuple_names_each_step_exactly(name: Any) -> None:
         _ = SCAN.select(name).schema
 
 
-@pytest.mark.parametrize("name", [3, None, ["id"], b"id"], ids=repr)
+@pytest.mark.parametrize("name", [3, None, [3], b"id"], ids=repr)
 def test_a_name_is_text_or_a_tuple(name: Any) -> None:
     with pytest.raises(TypeError):
         _ = SCAN.select(name).schema

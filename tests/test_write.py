@@ -920,6 +920,14 @@ def test_what_a_killed_writer_left_is_not_published(tmp_path: Path) -> None:
     assert os.listdir(tmp_path / "out") == ["part-0"]
 
 
+def test_a_glob_with_braces_finds_its_own_output(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"n": [1]}), tmp_path / "a.parquet")
+    scan = fs.scan(f"{tmp_path}/{{a,b}}.parquet")
+    with pytest.raises(fs.NotWritableError, match=r"b\.parquet"):
+        scan.write(tmp_path / "b.parquet")
+    assert scan.write(tmp_path / "c.parquet") == 1
+
+
 def test_a_glob_through_a_link_finds_its_own_output(tmp_path: Path) -> None:
     (tmp_path / "real").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "real")

@@ -12,14 +12,14 @@ from fretsaw.predicate import Predicate
 from fretsaw.scan import Scan
 from fretsaw.schema import SchemaNode
 from fretsaw.selection import RowSelection
-from fretsaw.sources import Entry
-from fretsaw.storage import Origin, absolute
+from fretsaw.sources import Entry, origin_of
+from fretsaw.storage import Origin
 
 if TYPE_CHECKING:
     from fretsaw.files import OpenFile
 
 
-def open(path: Origin) -> "DataFile":
+def open(path: Origin | pa.Buffer) -> "DataFile":
     """Open one file and read its footer.
 
     >>> import pyarrow as pa, pyarrow.parquet as pq, tempfile
@@ -31,7 +31,7 @@ def open(path: Origin) -> "DataFile":
     """
     from fretsaw.files import open_file
 
-    return DataFile(open_file(Entry(absolute(path)), ReadOptions()))
+    return DataFile(open_file(Entry(origin_of(path)), ReadOptions()))
 
 
 class DataFile:

@@ -10,6 +10,7 @@ import sys
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import reduce
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -21,9 +22,9 @@ from fretsaw.formats import ReadOptions
 from fretsaw.layout import BlockPredicate, Int64s, byte_range, byte_ranges
 from fretsaw.plan import Plan, Query
 from fretsaw.predicate import Column, Predicate
-from fretsaw.schema import Path
+from fretsaw.schema import Path, spelled
 from fretsaw.selection import RowSelection
-from fretsaw.sources import Listing, Sources, list_sources, names_of, origins_of
+from fretsaw.sources import Listing, Sources, list_sources, names_of, origins_of, picklable
 from fretsaw.storage import Origin, is_file_object
 from fretsaw.trace import trace
 
@@ -40,6 +41,8 @@ if TYPE_CHECKING:
 
 # What runs a scan is imported when one is run: half of the time to import all of this.
 
+Named: TypeAlias = Path | Column
+"""How a user names a column of a projection."""
 Rows: TypeAlias = RowSelection | Sequence[int] | npt.NDArray[Any] | pa.Array | pa.ChunkedArray
 
 BATCH_ROWS = 128 << 10
@@ -56,7 +59,7 @@ def scan(
     verify: bool = True,
     int96: Literal["ns", "us", "ms"] = "ns",
 ) -> "Scan":
-    """Describe what to read of a file, a directory, a glob, or a list of them; nothing is read yet.
+    """Describe what to read of a file, a directory, a glob, or several; nothing is read yet.
 
     `missing="null"` reads a column that a file lacks as null there, `verify` checks page checksums
     where a file has them, `int96` is the unit that INT96 timestamps become.
@@ -92,23 +95,22 @@ class Scan:
 
     # What to read -------------------------------------------------------------------------------
 
-    def select(self, *columns: str | tuple[str, ...]) -> "Scan":
+    def select(self, *columns: Named | list[Named]) -> "Scan":
         """Read only these columns, in this order; no argument: no columns, only rows."""
         if self._query.columns is not None:
             raise ValueError("select() was called before: name all columns in one call")
-        for column in columns:
-            exact = isinstance(column, tuple) and all(isinstance(step, str) for step in column)
-            if not exact and not isinstance(column, str):
-                raise TypeError(f"a column is named by a str or a tuple of them, not {column!r}")
-        return self._with(columns=columns)
+        return self._with(columns=_paths(columns))
 
-    def filter(self, predicate: "Predicate | BlockPredicate | str") -> "Scan":
-        """Read only the rows that match, or the blocks that are kept; several calls are ANDed.
+    def filter(self, *predicates: "Predicate | BlockPredicate | str") -> "Scan":
+        """Read only the rows that match all, of the blocks that are kept; several calls are ANDed.
 
         A predicate is written with `col(...)`, or as an SQL condition; `fs.byte_range(...)` and
         `fs.blocks(...)` keep whole blocks.
         """
         self._require_no_window()
+        return reduce(Scan._filter, predicates, self)
+
+    def _filter(self, predicate: "Predicate | BlockPredicate | str") -> "Scan":
         query = self._query
         if isinstance(predicate, BlockPredicate):
             kept = query.block_predicate
@@ -135,13 +137,13 @@ class Scan:
             raise ValueError("skip() was called before")
         return self._with_window(skip=_count("skip", n))
 
-    def head(self, n: int) -> "Scan":
+    def head(self, n: int = 5) -> "Scan":
         """At most the first `n` rows of the result set, behind those skipped (SQL's LIMIT)."""
         if self._query.window.head is not None:
             raise ValueError("head() was called before")
         return self._with_window(head=_count("head", n))
 
-    def tail(self, n: int) -> "Scan":
+    def tail(self, n: int = 5) -> "Scan":
         """At most the last `n` rows of the result set."""
         if self._query.window.tail is not None:
             raise ValueError("tail() was called before")
@@ -409,7 +411,13 @@ class Scan:
     def __reduce__(self) -> tuple[Any, ...]:
         if any(is_file_object(origin) for origin in self._origins()):
             raise TypeError("a scan of an open file cannot be pickled: scan its path or its bytes")
-        state = (self._sources, self._options, self._missing, None, self._query, self._settled)
+        sources = self._sources
+        if isinstance(sources, Listing):
+            entries = (replace(e, origin=picklable(e.origin)) for e in sources.entries)
+            sources = replace(sources, entries=tuple(entries))
+        else:
+            sources = tuple(map(picklable, sources))
+        state = (sources, self._options, self._missing, None, self._query, self._settled)
         return Scan, state
 
     def __repr__(self) -> str:
@@ -423,6 +431,23 @@ def _require_predicate(given: object) -> None:
             f"filter() takes a predicate such as col('fare') > 100 or 'fare > 100', or a block "
             f"predicate, fs.byte_range(...) or fs.blocks(...), not {given!r}{hint}"
         )
+
+
+def _paths(columns: Sequence[Named | list[Named]]) -> tuple[Path, ...]:
+    """The paths of columns that are named one by one or in lists."""
+    paths: list[Path] = []
+    for column in columns:
+        if isinstance(column, list):
+            paths += _paths(column)
+            continue
+        path = column.path if isinstance(column, Column) else column
+        exact = isinstance(path, tuple) and all(isinstance(step, str) for step in path)
+        if not exact and not isinstance(path, str):
+            raise TypeError(f"a column is named by a str or a tuple of them, not {column!r}")
+        if isinstance(column, Column) and (column.fold or column.is_physical):
+            raise TypeError(f"{column!r} is for predicates; select {spelled(path)!r}")
+        paths.append(path)
+    return tuple(paths)
 
 
 def _require_batch_size(batch_size: int | None) -> None:

@@ -1,6 +1,6 @@
 """From what a user names to the files of a scan, in order.
 
-A path, a directory, a glob, bytes, a file object, or a list of these goes in; a `Listing` of
+A path, a directory, a glob, bytes, a file object, or any iterable of these goes in; a `Listing` of
 entries comes out, with the columns that Hive folders (`key=value`) make. No file is opened.
 """
 
@@ -10,15 +10,16 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import TypeAlias, cast
 from urllib.parse import unquote
 
 import pyarrow as pa
 
 from fretsaw.errors import SourceNotFoundError
-from fretsaw.storage import Origin, absolute, source_name
+from fretsaw.storage import Origin, absolute, is_file_object, source_name
 
-Sources: TypeAlias = Origin | Sequence[Origin]
+Sources: TypeAlias = Origin | pa.Buffer | Iterable[Origin | pa.Buffer]
 
 _HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"
 
@@ -87,10 +88,33 @@ def nothing_in(name: str) -> SourceNotFoundError:
 
 def origins_of(sources: Sources) -> tuple[Origin, ...]:
     """What was named, one by one, with paths made absolute."""
-    given = sources if isinstance(sources, list | tuple) else [sources]
+    is_one = isinstance(sources, str | os.PathLike) or is_file_object(sources)
+    is_one = is_one or _is_buffer(sources) or not isinstance(sources, Iterable)
+    given = [sources] if is_one else list(cast(Iterable[object], sources))
     if not given:
         raise SourceNotFoundError("no sources were given: name at least one file")
-    return tuple(absolute(cast(Origin, origin)) for origin in given)
+    return tuple(map(origin_of, given))
+
+
+def origin_of(source: object) -> Origin:
+    """One source, with its path made absolute; a buffer of any kind as a view of its bytes."""
+    is_known = isinstance(source, bytes | bytearray) or is_file_object(source)
+    if not is_known and _is_buffer(source):
+        return memoryview(source)  # type: ignore[arg-type]
+    return absolute(cast(Origin, source))
+
+
+def _is_buffer(source: object) -> bool:
+    """Whether it has bytes to hand out, by the buffer protocol."""
+    try:
+        return memoryview(source).itemsize == 1  # type: ignore[arg-type]
+    except TypeError:
+        return False
+
+
+def picklable(origin: Origin) -> Origin:
+    """The origin as one that can be pickled; bytes that may change are copied."""
+    return bytes(origin) if isinstance(origin, bytearray | memoryview) else origin
 
 
 def names_of(origins: Sequence[Origin]) -> str:
@@ -105,11 +129,11 @@ def _entries(origin: Origin) -> Iterator[Entry]:
         return
     if os.path.isdir(origin):
         root, paths = origin, list(_below(origin))
-    elif os.path.lexists(origin) or not glob.has_magic(origin):
+    elif os.path.lexists(origin) or not _is_pattern(origin):
         yield Entry(origin)
         return
     else:
-        root = os.path.dirname(re.split(r"[*?\[]", origin, maxsplit=1)[0])
+        root = folder_of(origin)
         paths = list(_matching(origin, root))
     if not paths:
         raise nothing_in(origin)
@@ -129,9 +153,39 @@ def _below(folder: str) -> Iterator[str]:
             yield path
 
 
+_BRACES = re.compile(r"\{([^{}]*,[^{}]*)\}")
+
+
+def _is_pattern(text: str) -> bool:
+    return glob.has_magic(text) or _BRACES.search(text) is not None
+
+
+def folder_of(pattern: str) -> str:
+    """The folder below which a glob looks."""
+    return os.path.dirname(re.split(r"[*?\[]|\{[^{}]*,", pattern, maxsplit=1)[0])
+
+
+def alternatives(pattern: str) -> list[str]:
+    """The globs that one with `{a,b}` stands for.
+
+    >>> alternatives("{2023,2024}/*.{parquet,orc}")
+    ['2023/*.parquet', '2023/*.orc', '2024/*.parquet', '2024/*.orc']
+    """
+    found = _BRACES.search(pattern)
+    if found is None:
+        return [pattern]
+    before, behind = pattern[: found.start()], pattern[found.end() :]
+    return [
+        alternative
+        for part in found[1].split(",")
+        for alternative in alternatives(before + part + behind)
+    ]
+
+
 def _matching(pattern: str, root: str) -> Iterator[str]:
     """All files that match a glob, and those below the directories that do, sorted."""
-    for path in sorted(glob.glob(pattern, recursive=True)):
+    globs = (glob.glob(alternative, recursive=True) for alternative in alternatives(pattern))
+    for path in sorted(set(chain.from_iterable(globs))):
         if _is_hidden(path, root):
             continue
         if not os.path.isdir(path):

@@ -6,7 +6,6 @@ is a place that the scan reads. `staged_directory` does the same for a directory
 """
 
 import os
-import re
 import secrets
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -24,7 +23,7 @@ from pyarrow import types
 
 from fretsaw.errors import NotWritableError, SourceNotFoundError
 from fretsaw.jsonlines import bytes_as_text, lines, uuids_as_text
-from fretsaw.sources import Entry
+from fretsaw.sources import Entry, alternatives, folder_of
 from fretsaw.storage import Origin, absolute
 
 Batches: TypeAlias = Iterator[pa.RecordBatch]
@@ -174,9 +173,9 @@ def _finds(found_in: str, place: str) -> bool:
     if os.path.isdir(found_in):
         folder = os.path.realpath(found_in)
         return os.path.commonpath([folder, place]) == folder
-    folder = os.path.dirname(re.split(r"[*?\[]", found_in, maxsplit=1)[0])
-    pattern = os.path.realpath(folder) + found_in[len(folder) :]
-    return _matches(place.split(os.sep), pattern.split(os.sep))
+    folder = folder_of(found_in)
+    patterns = alternatives(os.path.realpath(folder) + found_in[len(folder) :])
+    return any(_matches(place.split(os.sep), pattern.split(os.sep)) for pattern in patterns)
 
 
 def _matches(path: Sequence[str], pattern: Sequence[str]) -> bool:

@@ -26,7 +26,7 @@ from fretsaw.plan import Query, Window
 from fretsaw.planning import Part
 from fretsaw.projection import union
 from fretsaw.scan import Scan
-from fretsaw.sources import Entry, Listing
+from fretsaw.sources import Entry, Listing, picklable
 from fretsaw.spark import tasks
 from fretsaw.spark.report import Report, Reports
 from fretsaw.spark.tasks import Settled
@@ -303,12 +303,7 @@ def _sendable(listing: Listing) -> Listing:
     """The files as tasks can have them."""
     if any(is_file_object(entry.origin) for entry in listing.entries):
         raise TypeError("an open file object cannot be sent to tasks: scan its path or its bytes")
-    entries = [
-        replace(entry, origin=bytes(entry.origin))
-        if isinstance(entry.origin, bytearray | memoryview)
-        else entry
-        for entry in listing.entries
-    ]
+    entries = (replace(entry, origin=picklable(entry.origin)) for entry in listing.entries)
     return replace(listing, entries=tuple(entries))
 
 
