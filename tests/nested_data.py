@@ -27,6 +27,7 @@ LEAVES: tuple[pa.DataType, ...] = (
 )
 BRANCHES = ("struct", "list", "large_list", "fixed_size_list", "map")
 KEYS: tuple[pa.DataType, ...] = (pa.string(), pa.int32(), pa.binary(), pa.date32(), pa.int64())
+NULLS = (0.0, 0.2, 0.6)
 LENGTHS = (0, 1, 2, 3, 17)
 LENGTH_CHANCES = (0.3, 0.35, 0.2, 0.13, 0.02)
 
@@ -75,32 +76,37 @@ def random_field(name: str, depth: int, kinds: Kinds, rng: np.random.Generator) 
 
 
 def nested_array(
-    kind: pa.DataType, rows: int, rng: np.random.Generator, *, nullable: bool = True
+    kind: pa.DataType,
+    rows: int,
+    rng: np.random.Generator,
+    *,
+    nullable: bool = True,
+    shares: Sequence[float] = NULLS,
 ) -> pa.Array:
-    """Values of a type of any depth; some are null where they may be."""
-    nulls = float(rng.choice([0.0, 0.2, 0.6])) if nullable else 0.0
+    """Values of a type of any depth; one of the `shares` of them is null where they may be."""
+    nulls = float(rng.choice(shares)) if nullable else 0.0
     if not pa.types.is_nested(kind):
         return random_array(kind, rows, nulls, rng)
     gaps = rng.random(rows) < nulls
     # Arrow's constructors want no mask at all where nothing is null.
     mask = pa.array(gaps) if gaps.any() else None
     if pa.types.is_struct(kind):
-        columns = [nested_array(f.type, rows, rng, nullable=f.nullable) for f in kind]
+        columns = [of_field(f, rows, rng, shares) for f in kind]
         return pa.StructArray.from_arrays(columns, fields=list(kind), mask=mask)
     if is_fixed(kind):
-        values = of_field(kind.value_field, rows * kind.list_size, rng)
+        values = of_field(kind.value_field, rows * kind.list_size, rng, shares)
         return pa.FixedSizeListArray.from_arrays(values, type=kind, mask=mask)
     counts = np.where(gaps, 0, rng.choice(LENGTHS, size=rows, p=LENGTH_CHANCES))
     ends = np.concatenate([[0], np.cumsum(counts)])
     count = int(ends[-1])
     if pa.types.is_map(kind):
         keys = map_keys(kind.key_type, count, rng)
-        items = of_field(kind.item_field, count, rng)
+        items = of_field(kind.item_field, count, rng, shares)
         offsets = pa.array(ends, pa.int32())
         return pa.MapArray.from_arrays(offsets, keys, items, type=kind, mask=mask)
     large = pa.types.is_large_list(kind)
     offsets = pa.array(ends, pa.int64() if large else pa.int32())
-    values = of_field(kind.value_field, count, rng)
+    values = of_field(kind.value_field, count, rng, shares)
     builder = pa.LargeListArray if large else pa.ListArray
     return builder.from_arrays(offsets, values, type=kind, mask=mask)
 
@@ -113,8 +119,10 @@ def map_keys(kind: pa.DataType, count: int, rng: np.random.Generator) -> pa.Arra
     return (numbers.cast(pa.string()) if kind == pa.binary() else numbers).cast(kind)
 
 
-def of_field(item: pa.Field, rows: int, rng: np.random.Generator) -> pa.Array:
-    return nested_array(item.type, rows, rng, nullable=item.nullable)
+def of_field(
+    item: pa.Field, rows: int, rng: np.random.Generator, shares: Sequence[float] = NULLS
+) -> pa.Array:
+    return nested_array(item.type, rows, rng, nullable=item.nullable, shares=shares)
 
 
 def nested_table(

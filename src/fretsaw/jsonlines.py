@@ -71,8 +71,7 @@ def _json(array: pa.Array) -> pa.Array:
         names = [field.name for field in kind]
         return _known(array, _objects(names, array.flatten(), len(array), end="}"))
     if types.is_map(kind):
-        pair = pa.struct([kind.key_field, kind.item_field])
-        pairs = array.cast(pa.list_(pair))
+        pairs = _as_list(array)
         keys, items = pairs.flatten().flatten()
         return _joined("{", pairs, _concatenated(_keys(keys), ":", _json(items)), "}")
     if types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind):
@@ -157,6 +156,13 @@ def _joined(begin: str, array: pa.Array, items: pa.Array, end: str) -> pa.Array:
     offsets = pa.array(np.concatenate([[0], np.cumsum(lengths)]), pa.int64())
     lists = pa.LargeListArray.from_arrays(offsets, items)
     return _known(array, _concatenated(begin, pc.binary_join(lists, pa.scalar(",", TEXT)), end))
+
+
+def _as_list(maps: pa.Array) -> pa.Array:
+    """Maps as the lists of pairs that they are; Arrow's cast refuses some types of values."""
+    kind, pairs = pa.list_(maps.values.type), maps.values
+    buffers = maps.buffers()[:2]
+    return pa.Array.from_buffers(kind, len(maps), buffers, offset=maps.offset, children=[pairs])
 
 
 def _concatenated(*pieces: pa.Array | str) -> pa.Array:

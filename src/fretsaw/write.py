@@ -21,8 +21,9 @@ import pyarrow.orc
 import pyarrow.parquet
 from pyarrow import types
 
-from fretsaw.errors import NotWritableError, SourceNotFoundError
+from fretsaw.errors import NotWritableError
 from fretsaw.jsonlines import bytes_as_text, lines, uuids_as_text
+from fretsaw.schema import with_nulls
 from fretsaw.sources import Entry, alternatives, folder_of
 from fretsaw.storage import Origin, absolute
 
@@ -56,7 +57,7 @@ def destination(path: Pathlike, inputs: Iterable[Entry] = ()) -> str:
     place = os.path.realpath(str(absolute(path)))
     folder = os.path.dirname(place)
     if not os.path.isdir(folder):
-        raise SourceNotFoundError(f"{folder}: no such directory to write to; make it first")
+        raise NotWritableError(f"{folder}: no such directory to write to; make it first")
     inputs = list(inputs)
     for found_in in dict.fromkeys(entry.found_in for entry in inputs):
         if found_in is not None and _finds(found_in, place):
@@ -232,11 +233,13 @@ def _write_parquet(batches: Batches, schema: pa.Schema, sink: pa.NativeFile) -> 
 
 
 def _write_orc(batches: Batches, schema: pa.Schema, sink: pa.NativeFile) -> None:
-    stored = _with_leaves(schema, _orc_leaf)
+    # ORC has no required fields, and a required one cannot hold the nulls of its struct.
+    leaves = _with_leaves(schema, _orc_leaf)
+    stored = pa.schema([pa.field(field.name, with_nulls(field.type)) for field in leaves])
     with pa.orc.ORCWriter(sink, compression="snappy") as writer:
         writer.write(_cast(_nothing(schema), stored))
         for table in _gathered(batches, schema):
-            writer.write(_unsliced(_cast(table, stored)))
+            writer.write(_repeating_nulls(_cast(table, stored)))
 
 
 def _write_arrow(batches: Batches, schema: pa.Schema, sink: pa.NativeFile) -> None:
@@ -295,13 +298,36 @@ def _cast(table: pa.Table, schema: pa.Schema) -> pa.Table:
     return pa.Table.from_arrays(columns, schema=schema)
 
 
-def _unsliced(table: pa.Table) -> pa.Table:
-    """The same table; Arrow's ORC writer takes slices of structs for the whole of them."""
+def _repeating_nulls(table: pa.Table) -> pa.Table:
+    """The same table, in which what lies in a null struct is null itself.
+
+    Arrow's ORC writer stores other values where it is not, and takes slices for the whole.
+    """
     columns = [
-        pa.concat_arrays(column.chunks) if types.is_nested(column.type) else column
+        _with_outer_nulls(pa.concat_arrays(column.chunks))
+        if types.is_nested(column.type) and column.num_chunks
+        else column
         for column in table.columns
     ]
     return pa.Table.from_arrays(columns, schema=table.schema)
+
+
+def _with_outer_nulls(array: pa.Array) -> pa.Array:
+    kind, validity = array.type, array.is_valid().buffers()[1] if array.null_count else None
+    if types.is_struct(kind):
+        if validity is not None and any(types.is_union(field.type) for field in kind):
+            raise pa.ArrowNotImplementedError(
+                "a null struct cannot hold a union, which has no nulls"
+            )
+        buffers, children = [validity], array.flatten()  # with the nulls of the struct
+    elif types.is_fixed_size_list(kind):
+        buffers, children = [validity], [array.values]
+    elif types.is_nested(kind) and not types.is_union(kind):
+        buffers, children = [validity, array.offsets.buffers()[1]], [array.values]
+    else:
+        return array
+    inside = [_with_outer_nulls(child) for child in children]
+    return pa.Array.from_buffers(kind, len(array), buffers, children=inside)
 
 
 def require_text(table: pa.Table) -> None:
