@@ -41,7 +41,7 @@ ALLOWED: dict[str, set[str]] = {
     "storage": {"errors", "scratch", "trace"},
     "sources": {"errors", "storage"},
     "jsonlines": {"layout"},
-    "write": {"errors", "jsonlines", "sources", "storage"},
+    "write": {"errors", "jsonlines", "schema", "sources", "storage"},
     "formats": {"errors", "schema", "layout", "scratch", "selection", "trace"},
     "parquet": {
         "errors",
