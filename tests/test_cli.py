@@ -25,6 +25,7 @@ import pytest
 import fretsaw as fs
 from fretsaw import cache
 from fretsaw.cli import main, output
+from tests.test_unbelieved import parquet_bounds
 from tests.test_writers import spark
 
 __all__ = ["spark"]
@@ -144,6 +145,18 @@ def test_a_column_that_a_file_lacks_is_null_where_that_is_asked_for(
         {"a": 2, "b": 3},
     ]
     assert run("select", *files, "--columns", "a,b").code == 1
+
+
+def test_indexes_that_lie_are_not_believed_where_that_is_asked_for(
+    run: Run, tmp_path: Path
+) -> None:
+    (tmp_path / "lying.parquet").write_bytes(parquet_bounds(False))
+    asked = (tmp_path, "--where", "x < 2")
+    assert run("count", *asked).out == b"0\n"
+    assert run("count", *asked, "--no-indexes").out == b"2\n"
+    rows = values(run("select", *asked, "--no-indexes", "--format", "json"))
+    assert rows == [{"x": 0}, {"x": 1}]
+    assert b"indexes are not believed" in run("explain", *asked, "--no-indexes").out
 
 
 def test_a_result_without_rows_has_its_header(run: Run, trips: Path) -> None:

@@ -441,6 +441,7 @@ class Scans(RuleBasedStateMachine):
         self.name = data.draw(st.sampled_from(self.choices), "source")
         self.source = self.files[self.name]
         self.scan = fs.scan(self.source.sources)
+        self.unbelieving = fs.scan(self.source.sources, indexes=False)
         self.matching = list(self.source.rows)
         for condition, as_text in zip(conditions, (False, True), strict=False):
             text = condition.text if as_text else None
@@ -459,6 +460,7 @@ class Scans(RuleBasedStateMachine):
                 getattr(self.scan, name)(*arguments)
         else:
             self.scan = getattr(self.scan, name)(*arguments)
+            self.unbelieving = getattr(self.unbelieving, name)(*arguments)
             self.called.add(name)
             self.steps += 1
         self.failed = False
@@ -549,6 +551,7 @@ class Scans(RuleBasedStateMachine):
     def teardown(self) -> None:
         if not self.failed:
             self.check(self.scan, self.wanted())
+            assert_same(self.unbelieving.to_arrow(), self.wanted())
 
     def check(self, scan: fs.Scan, wanted: pa.Table) -> None:
         assert_same(scan.to_arrow(), wanted)
@@ -589,8 +592,12 @@ def test_filters_agree_with_functions_of_a_row(
     files: dict[str, Source], name: str, condition: Condition
 ) -> None:
     wanted = [row.number for row in files[name].rows if condition.of_row(row)]
-    scan = fs.scan(files[name].sources).select().with_row_index()
+    scan, every = (
+        fs.scan(files[name].sources, indexes=believed).select().with_row_index()
+        for believed in (True, False)
+    )
     assert scan.filter(condition.predicate).to_arrow()["index"].to_pylist() == wanted
+    assert every.filter(condition.predicate).to_arrow()["index"].to_pylist() == wanted
     assert scan.filter(condition.text or condition.predicate).count() == len(wanted)
 
 

@@ -144,7 +144,6 @@ class OrcCase(Case):
         self._data = data
         self.source = Source(read(data))
         self.predicates = Predicates(self.source, seed)
-        self._scan = fs.scan(data)
         self._rng = np.random.default_rng([19, seed])
         self._ends = list(accumulate(Crafted(data).stripe_rows, initial=0))
 
@@ -218,9 +217,11 @@ def matching(predicate: Any, **columns: Any) -> list[int]:
     """The rows that match, which must not depend on stripes, strides or indexes."""
     found: dict[str, list[int]] = {}
     for name, layout in LAYOUTS.items():
-        scan = fs.scan(layout(pa.table(columns))).filter(predicate)
+        data = layout(pa.table(columns))
+        scan = fs.scan(data).filter(predicate)
         found[name] = row_numbers(scan)
         assert scan.count() == len(found[name]), name
+        assert row_numbers(fs.scan(data, indexes=False).filter(predicate)) == found[name], name
     rows = found["one stride"]
     assert found == dict.fromkeys(LAYOUTS, rows)
     return rows

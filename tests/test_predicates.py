@@ -67,9 +67,11 @@ def matching(predicate: Any, **columns: Any) -> list[int]:
     """The rows that match, which must not depend on pages, row groups or statistics."""
     found: list[list[int]] = []
     for layout in LAYOUTS:
-        scan = fs.scan(written(pa.table(columns), **layout)).filter(predicate)
+        data = written(pa.table(columns), **layout)
+        scan = fs.scan(data).filter(predicate)
         found.append(row_numbers(scan))
         assert scan.count() == len(found[-1])
+        assert row_numbers(fs.scan(data, indexes=False).filter(predicate)) == found[-1]
     assert found == found[:1] * len(LAYOUTS)
     return found[0]
 
@@ -811,7 +813,6 @@ class Case:
         self._data = data
         self.source = open_source(data)
         self.predicates = Predicates(self.source, seed)
-        self._scan = fs.scan(data)
         self._rng = np.random.default_rng([9, seed])
         file = pq.ParquetFile(io.BytesIO(data)).metadata
         sizes = [file.row_group(i).num_rows for i in range(file.num_row_groups)]
@@ -819,12 +820,14 @@ class Case:
 
     def check(self, tree: Tree) -> None:
         """All rows, then, often, another question about the same predicate."""
-        scan, rows = self._scan.filter(expression(tree)), self.source.matches(tree)
+        predicate, rows = expression(tree), self.source.matches(tree)
+        scan = fs.scan(self._data).filter(predicate)
         assert row_numbers(scan) == rows
+        assert row_numbers(fs.scan(self._data, indexes=False).filter(predicate)) == rows
         chance = self._rng.random()
         if chance < 0.1:
             with fs.open(self._data) as file:
-                assert set(rows) <= set(file.prune(expression(tree)).indices().tolist())
+                assert set(rows) <= set(file.prune(predicate).indices().tolist())
         if chance < 0.45:
             return
         scan, rows = self._windowed(*self._restricted(scan, rows))

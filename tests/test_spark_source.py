@@ -22,6 +22,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import fretsaw as fs
+from tests.test_unbelieved import parquet_bounds
 from tests.test_writers import spark
 
 pytest.importorskip("pyspark")
@@ -424,6 +425,15 @@ def test_corrupt_files_are_left_out_or_named(
         reader(tmp_path, onCorrupt="skip")
 
 
+def test_indexes_that_lie_are_not_believed_where_that_is_asked_for(tmp_path: Path) -> None:
+    (tmp_path / "lying.parquet").write_bytes(parquet_bounds(False))
+    assert rows(reader(tmp_path, filter="x < 2")) == []
+    assert rows(reader(tmp_path, filter="x < 2", indexes="false")) == [{"x": 0}, {"x": 1}]
+    pushing = reader(tmp_path, indexes="false", splitBytes="1")
+    assert list(pushing.push([LessThan(("x",), 2)])) == []
+    assert rows(pushing) == [{"x": 0}, {"x": 1}]
+
+
 @pytest.mark.parametrize(
     ("options", "says"),
     [
@@ -439,6 +449,7 @@ def test_corrupt_files_are_left_out_or_named(
         ({"path": "a", "splitBytes": "1 elephant"}, "option splitBytes"),
         ({"path": "a", "missing": "nul"}, "option missing: error or null, not 'nul'"),
         ({"path": "a", "onCorrupt": "ignore"}, "option onCorrupt: error or skip"),
+        ({"path": "a", "indexes": "no"}, "option indexes: true or false, not 'no'"),
         ({"path": "a", "columns": "a,,b"}, "option columns"),
         ({"path": "a", "columns": "[]"}, "option columns"),
         ({"path": "a", "columns": '[["a", 1]]'}, "option columns"),

@@ -125,11 +125,13 @@ def seeking(source: Source, rng: np.random.Generator) -> Iterator[Tree]:
 
 
 def assert_found(source: Source, data: bytes, rng: np.random.Generator) -> None:
-    """The rows of the oracle; what the indexes leave of the file has them all."""
+    """The rows of the oracle, with indexes and without; what these leave of the file has them."""
     with fs.open(io.BytesIO(data)) as file:
         for tree in seeking(source, rng):
             rows = source.matches(tree)
             assert found(data, expression(tree)) == rows, tree
+            every = fs.scan(data, indexes=False).filter(expression(tree))
+            assert row_numbers(every) == rows, tree
             assert set(rows) <= set(file.prune(expression(tree)).indices().tolist()), tree
 
 

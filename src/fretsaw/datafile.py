@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import pyarrow as pa
 
@@ -19,8 +19,14 @@ if TYPE_CHECKING:
     from fretsaw.files import OpenFile
 
 
-def open(path: Origin | pa.Buffer) -> "DataFile":
-    """Open one file and read its footer.
+def open(
+    path: Origin | pa.Buffer,
+    *,
+    indexes: bool = True,
+    verify: bool = True,
+    int96: Literal["ns", "us", "ms"] = "ns",
+) -> "DataFile":
+    """Open one file and read its footer; the options are those of `scan`.
 
     >>> import pyarrow as pa, pyarrow.parquet as pq, tempfile
     >>> path = tempfile.mkdtemp() + "/numbers.parquet"
@@ -31,14 +37,16 @@ def open(path: Origin | pa.Buffer) -> "DataFile":
     """
     from fretsaw.files import open_file
 
-    return DataFile(open_file(Entry(origin_of(path)), ReadOptions()))
+    options = ReadOptions(indexes, verify, int96)
+    return DataFile(open_file(Entry(origin_of(path)), options), options)
 
 
 class DataFile:
     """One open file, and what it says about itself. A context manager."""
 
-    def __init__(self, file: "OpenFile") -> None:
+    def __init__(self, file: "OpenFile", options: ReadOptions) -> None:
         self._file = file
+        self._options = options
 
     @property
     def format(self) -> str:
@@ -69,7 +77,7 @@ class DataFile:
 
     def scan(self) -> "Scan":
         """A scan of this file; while the file is open, its footer is not read again."""
-        return Scan((self._file.entry.origin,), ReadOptions(), _opened=self._file)
+        return Scan((self._file.entry.origin,), self._options, _opened=self._file)
 
     def prune(self, predicate: Predicate | str) -> RowSelection:
         """The rows that the file's own indexes cannot rule out; no data page is read."""

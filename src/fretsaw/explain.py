@@ -20,6 +20,8 @@ def explain(plan: Plan) -> str:
     ]
     if plan.predicate:
         lines.append(f"  filter  {plan.predicate}")
+        if not plan.indexes:
+            lines.append("  indexes are not believed: every row is tested")
     if plan.window:
         lines.append(f"  window  {plan.window}")
     by = ", ".join(f"{count:,} by {source}" for source, count in plan.dropped.items())

@@ -31,10 +31,16 @@ class Request:
 class ReadOptions:
     """How to read a file, where the user has a say."""
 
+    indexes: bool = True
+    """Believe what statistics, indexes, Bloom filters and dictionaries say about values."""
     verify: bool = True
     """Check page checksums where the file has them."""
     int96: Literal["ns", "us", "ms"] = "ns"
     """The unit that INT96 timestamps become."""
+
+    def __post_init__(self) -> None:
+        if self.int96 not in ("ns", "us", "ms"):
+            raise ValueError(f"int96 must be 'ns', 'us' or 'ms', not {self.int96!r}")
 
 
 T = TypeVar("T")

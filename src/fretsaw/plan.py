@@ -345,6 +345,8 @@ class Plan:
     """
     window: str = ""
     predicate: str = ""
+    indexes: bool = True
+    """Whether indexes are believed; without that, all that position leaves is tested."""
     files_opened: int = 1
     proven: int = 0
     """Of the rows kept, how many surely match: they are not evaluated."""

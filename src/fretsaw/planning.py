@@ -41,6 +41,7 @@ def plan_of(reading: Reading, piece_bytes: int) -> Plan:
         bytes=Amount(sum(f.bytes for f in files), sum(block.bytes.kept for block in blocks)),
         window=str(query.window),
         predicate="" if query.predicate is None else repr(query.predicate),
+        indexes=reading.believes_indexes,
         proven=sum(file.proven for file in files),
         pruned=tuple(pruning.pruned),
         planning_bytes=pruning.bytes_by_reason(),

@@ -157,7 +157,19 @@ class Reading:
         ordered = kept if window.tail is None else kept[::-1]
         few = window.rows_needed is not None
         condition = self.condition(share.file)
-        return survey(share.file, condition, ordered, lambda: shape_of(share.file).leaves, few)
+        return survey(
+            share.file,
+            condition,
+            ordered,
+            lambda: shape_of(share.file).leaves,
+            few,
+            self.believes_indexes,
+        )
+
+    @property
+    def believes_indexes(self) -> bool:
+        """Whether what indexes say about values counts."""
+        return self._options.indexes
 
     def condition(self, file: OpenFile) -> Condition:
         """The predicate for one file; files with the same schema and folders share it."""

@@ -56,13 +56,15 @@ def scan(
     sources: Sources,
     *,
     missing: Literal["error", "null"] = "error",
+    indexes: bool = True,
     verify: bool = True,
     int96: Literal["ns", "us", "ms"] = "ns",
 ) -> "Scan":
     """Describe what to read of a file, a directory, a glob, or several; nothing is read yet.
 
-    `missing="null"` reads a column that a file lacks as null there, `verify` checks page checksums
-    where a file has them, `int96` is the unit that INT96 timestamps become.
+    `missing="null"` reads a column that a file lacks as null there, `indexes=False` believes no
+    index of a file and tests every row, `verify` checks page checksums where a file has them,
+    `int96` is the unit that INT96 timestamps become.
 
     >>> import pyarrow as pa, pyarrow.parquet as pq, tempfile
     >>> path = tempfile.mkdtemp() + "/numbers.parquet"
@@ -72,9 +74,7 @@ def scan(
     """
     if missing not in ("error", "null"):
         raise ValueError(f"missing must be 'error' or 'null', not {missing!r}")
-    if int96 not in ("ns", "us", "ms"):
-        raise ValueError(f"int96 must be 'ns', 'us' or 'ms', not {int96!r}")
-    return Scan(origins_of(sources), ReadOptions(verify=verify, int96=int96), missing)
+    return Scan(origins_of(sources), ReadOptions(indexes, verify, int96), missing)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

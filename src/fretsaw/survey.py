@@ -69,13 +69,18 @@ def survey(
     kept: Sequence[BlockRows],
     leaves: Callable[[], Sequence[SchemaNode]],
     few: bool,
+    believes: bool,
 ) -> Iterator[Surveyed]:
     """The blocks that may hold a match, in the order given; `leaves` tells those of the result.
 
-    Where `few` rows are needed, indexes are read for few blocks first.
+    Where `few` rows are needed, indexes are read for few blocks first. A survey that does not
+    believe them proves nothing.
     """
     if isinstance(condition, bool):
         yield from (Surveyed(selected, None) for selected in kept if condition)
+        return
+    if not believes:
+        yield from (Surveyed(selected, _unproven(selected, condition)) for selected in kept)
         return
     conditions = _by_statistics(file, condition, kept, leaves)
     waiting = [
@@ -88,6 +93,13 @@ def survey(
         group, waiting = waiting[:count], waiting[count:]
         yield from _by_pages(file, probe(file, group, leaves))
         count = min(2 * count, MOST_BLOCKS)
+
+
+def _unproven(selected: BlockRows, condition: Condition) -> Search:
+    """All that a condition checks is left to be evaluated."""
+    every, none = (make(selected.block.num_rows) for make in (RowSelection.all, RowSelection.none))
+    proofs = dict.fromkeys(checks_of(condition), Proof(every, none))
+    return Search(condition, proofs, {}, {}, none)
 
 
 def _by_statistics(

@@ -83,6 +83,10 @@ WithRowIndex: TypeAlias = Annotated[
 WithFilePath: TypeAlias = Annotated[
     bool, typer.Option("--with-file-path", help="Add the path of the file as a column, 'path'.")
 ]
+NoIndexes: TypeAlias = Annotated[
+    bool,
+    typer.Option("--no-indexes", help="Believe no index of a file: test every row."),
+]
 EngineIs: TypeAlias = Annotated[
     EngineName | None,
     typer.Option("--engine", help="Read here or on Spark; under spark-submit, on Spark."),
@@ -134,6 +138,7 @@ def select(
             show_default=False,
         ),
     ] = None,
+    no_indexes: NoIndexes = False,
     engine: EngineIs = None,
     master: Master = None,
     on_corrupt: OnCorruptIs = OnCorrupt.ERROR,
@@ -156,6 +161,7 @@ def select(
         with_row_index,
         with_file_path,
         on_corrupt.value,
+        not no_indexes,
     )
     engines = _engines(engine, master, on_corrupt, quiet)
     if output is not None:
@@ -175,6 +181,7 @@ def count(
     head: Head = None,
     tail: Tail = None,
     missing: MissingIs = Missing.ERROR,
+    no_indexes: NoIndexes = False,
     engine: EngineIs = None,
     master: Master = None,
     on_corrupt: OnCorruptIs = OnCorrupt.ERROR,
@@ -185,7 +192,15 @@ def count(
 
     _check_window(skip, head, tail)
     request = Request(
-        sources, where or (), None, skip, head, tail, missing.value, on_corrupt=on_corrupt.value
+        sources,
+        where or (),
+        None,
+        skip,
+        head,
+        tail,
+        missing.value,
+        on_corrupt=on_corrupt.value,
+        indexes=not no_indexes,
     )
     work.count(request, _engines(engine, master, on_corrupt, quiet))
 
@@ -205,6 +220,7 @@ def explain(
     run: Annotated[
         bool, typer.Option("--run", help="Read the rows too, and say what happened.")
     ] = False,
+    no_indexes: NoIndexes = False,
     engine: EngineIs = None,
     master: Master = None,
     on_corrupt: OnCorruptIs = OnCorrupt.ERROR,
@@ -226,6 +242,7 @@ def explain(
         with_row_index,
         with_file_path,
         on_corrupt.value,
+        not no_indexes,
     )
     work.explain(request, _engines(engine, master, on_corrupt, quiet), run)
 

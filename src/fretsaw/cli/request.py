@@ -22,6 +22,7 @@ class Request:
     row_index: bool = False
     file_path: bool = False
     on_corrupt: Literal["error", "skip"] = "error"
+    indexes: bool = True
 
     @property
     def has_window(self) -> bool:
@@ -32,7 +33,7 @@ class Request:
         """The scan that reads this; no file is opened yet."""
         if "" in self.sources:
             raise ValueError("a source is the path of a file or directory, or a glob, not empty")
-        asked = scan(list(self.sources), missing=self.missing)
+        asked = scan(list(self.sources), missing=self.missing, indexes=self.indexes)
         if self.columns is not None:
             asked = asked.select(*self.columns)
         for condition in self.where:

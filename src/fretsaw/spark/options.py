@@ -16,10 +16,11 @@ from fretsaw.schema import Path
 
 NAMES = (
     *("path", "paths", "filter", "columns", "skip", "head", "tail"),
-    *("splitBytes", "missing", "onCorrupt"),
+    *("splitBytes", "missing", "onCorrupt", "indexes"),
 )
 Missing = Literal["error", "null"]
 OnCorrupt = Literal["error", "skip"]
+Indexes = Literal["true", "false"]
 
 SPLIT_BYTES = 128 << 20
 
@@ -37,11 +38,12 @@ class Options:
     split_bytes: int = SPLIT_BYTES
     missing: Missing = "error"
     on_corrupt: OnCorrupt = "error"
+    indexes: bool = True
 
     def scan(self) -> Scan:
         """The scan of all columns, without the window; nothing is read yet."""
         # Spark has no finer timestamps, and in microseconds every INT96 has its place.
-        whole = scan(list(self.paths), missing=self.missing, int96="us")
+        whole = scan(list(self.paths), missing=self.missing, indexes=self.indexes, int96="us")
         return whole if self.filter is None else whole.filter(self.filter)
 
 
@@ -65,6 +67,7 @@ def parse(given: Mapping[str, str]) -> Options:
         split_bytes=_bytes(values.get("splitBytes", str(SPLIT_BYTES))),
         missing=cast(Missing, _one_of("missing", values, get_args(Missing))),
         on_corrupt=cast(OnCorrupt, _one_of("onCorrupt", values, get_args(OnCorrupt))),
+        indexes=_one_of("indexes", values, get_args(Indexes)) == "true",
     )
 
 
