@@ -145,7 +145,7 @@ def _check(check: Check, array: pa.Array) -> Booleans:
 
 
 def _valid(array: pa.Array) -> Booleans:
-    if not array.null_count:
+    if not array.null_count and not pa.types.is_union(array.type):  # its parts have the nulls
         return np.ones(len(array), np.bool_)
     return np.asarray(array.is_valid())
 

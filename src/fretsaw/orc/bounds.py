@@ -35,23 +35,88 @@ class _Known(NamedTuple):
 
 def bounds_of(stored: Sequence[bytes | None], row_counts: Int64s, leaf: SchemaNode) -> Bounds:
     """What statistics say about a leaf, in blocks or strides of so many rows each."""
-    found = [_decoded(statistics) for statistics in stored]
-    known = [None if statistics is None else _known(statistics, leaf) for statistics in found]
-    values = np.array([-1 if s is None else _number_of_values(s) for s in found], np.int64)
-    nulls = row_counts - values
-    believed = (values >= 0) & (nulls >= 0) & np.array([not leaf.is_repeated])
-    # Some writers count values in null structs too: only of a field itself is the rest null.
-    counted = believed & np.array([len(leaf.path) == 1])
+    found = [
+        _consistent(_decoded(statistics), rows, leaf)
+        for statistics, rows in zip(stored, row_counts.tolist(), strict=True)
+    ]
+    counts = [_Nulls() if one is None else _nulls(one, leaf) for one in found]
+    known = [
+        None if one is None else _known(one, leaf, nulls.none)
+        for one, nulls in zip(found, counts, strict=True)
+    ]
+    none = np.array([nulls.none for nulls in counts], np.bool_)
+    only = np.array([nulls.only for nulls in counts], np.bool_)
     keys = [bounds or _Known(*_nothing(leaf)) for bounds in known]
     return Bounds(
         lower=_keys([bounds.lower for bounds in keys], leaf),
         upper=_keys([bounds.upper for bounds in keys], leaf),
         known=np.array([bounds is not None for bounds in known], np.bool_),
         exact=np.array([bounds.exact for bounds in keys], np.bool_),
-        all_null=believed & (values == 0) & (row_counts > 0),
+        all_null=only,
         nan_free=np.array([bounds.nan_free for bounds in keys], np.bool_),
-        null_counts=np.where(counted, nulls, -1),
+        null_counts=np.where(only, row_counts, np.where(none, 0, -1)),
         row_counts=row_counts,
+    )
+
+
+def _consistent(statistics: Any, rows: int, leaf: SchemaNode) -> Any:
+    """Statistics that do not contradict themselves; None for others.
+
+    Writers without an index leave counts empty: no values and no nulls, yet rows. Below a list
+    or a map counts are those of elements, inside a struct those of structs that are not null.
+    """
+    if statistics is None or not statistics.HasField("number_of_values"):
+        return statistics
+    values, says_null = statistics.number_of_values, statistics.HasField("has_null")
+    has_null = says_null and statistics.has_null
+    if not values and _tell_of_values(statistics):
+        return None
+    if leaf.is_repeated:
+        return statistics
+    if values + has_null > rows:
+        return None
+    is_field = len(leaf.path) == 1
+    return None if is_field and says_null and not has_null and values < rows else statistics
+
+
+def _tell_of_values(statistics: Any) -> bool:
+    """Whether statistics have what only values can have brought there."""
+    bounded = (
+        statistics.integers,
+        statistics.doubles,
+        statistics.strings,
+        statistics.decimals,
+        statistics.dates,
+        statistics.timestamps,
+    )
+    sums = (statistics.doubles.sum, statistics.strings.sum, statistics.binary.sum)
+    return (
+        any(one.HasField("minimum") or one.HasField("maximum") for one in bounded)
+        or any(total != 0 for total in sums)
+        or any(statistics.buckets.count)
+        or statistics.timestamps.HasField("minimum_utc")
+        or statistics.strings.HasField("lower_bound")
+    )
+
+
+class _Nulls(NamedTuple):
+    """Whether all rows are null, and whether none is, where that is proven."""
+
+    only: bool = False
+    none: bool = False
+
+
+def _nulls(statistics: Any, leaf: SchemaNode) -> _Nulls:
+    """What consistent counts prove, where both are there; neither stands in for the other."""
+    if leaf.is_repeated or leaf.physical_type == "UNION":  # the tags of a union are not its values
+        return _Nulls()
+    if not statistics.HasField("number_of_values") or not statistics.HasField("has_null"):
+        return _Nulls()
+    # Some writers count values in null structs too: only of a field itself is the rest null.
+    is_field = len(leaf.path) == 1
+    return _Nulls(
+        only=statistics.has_null and not statistics.number_of_values,
+        none=not statistics.has_null and is_field and statistics.number_of_values > 0,
     )
 
 
@@ -63,7 +128,7 @@ def hold(stored: Sequence[bytes], values: pa.ChunkedArray, leaf: SchemaNode) -> 
         return False
     if leaf.physical_type not in (*_INTEGERS, "DATE", "STRING", "VARCHAR"):
         return True
-    known = [_known(s, leaf) for s, count in zip(found, counts, strict=True) if count]
+    known = [_known(s, leaf, False) for s, count in zip(found, counts, strict=True) if count]
     bounds = [one for one in known if one is not None]
     if not bounds or len(bounds) < len(known):
         return True
@@ -94,7 +159,7 @@ def _nothing(leaf: SchemaNode) -> tuple[Any, Any, bool, bool]:
     return key, key, False, not _is_float(leaf)
 
 
-def _known(statistics: Any, leaf: SchemaNode) -> _Known | None:
+def _known(statistics: Any, leaf: SchemaNode, without_nulls: bool) -> _Known | None:
     kind = leaf.physical_type or ""
     bounds: _Known | None = None
     if kind in _INTEGERS:
@@ -102,7 +167,7 @@ def _known(statistics: Any, leaf: SchemaNode) -> _Known | None:
     elif kind == "DATE":
         bounds = _both(statistics.dates, statistics.HasField("dates"))
     elif kind == "BOOLEAN":
-        bounds = _booleans(statistics)
+        bounds = _booleans(statistics, without_nulls)
     elif _is_float(leaf):
         bounds = _floats(statistics.doubles, leaf.physical_type == "FLOAT")
     elif kind in ("STRING", "VARCHAR", "CHAR"):
@@ -120,11 +185,12 @@ def _both(statistics: Any, there: bool) -> _Known | None:
     return _Known(statistics.minimum, statistics.maximum)
 
 
-def _booleans(statistics: Any) -> _Known | None:
+def _booleans(statistics: Any, without_nulls: bool) -> _Known | None:
+    """Only what is true is counted: the rest is false where nothing else can be."""
     counts, values = statistics.buckets.count, _number_of_values(statistics)
     if len(counts) != 1 or not values > 0 or counts[0] > values:
         return None
-    return _Known(int(counts[0] == values), int(counts[0] > 0))
+    return _Known(int(without_nulls and counts[0] == values), int(counts[0] > 0))
 
 
 def _floats(statistics: Any, is_narrow: bool) -> _Known | None:

@@ -183,6 +183,8 @@ def stride_pages(
     whole: PageIndex,
 ) -> StridePages:
     """The strides of a leaf, by the row indexes of the columns of its chain."""
+    if any(kind == "UNION" and (PRESENT, column) in stripe.streams for column, kind in chain):
+        raise MalformedOrc("nulls of a union, for which writers store values")
     boundaries = stride_boundaries(block, stride)
     positions: dict[tuple[int, int], Places] = {}
     entries = [metadata.decode("RowIndex", codec.unpacked(data)).entries for data in stored]

@@ -65,7 +65,9 @@ _MESSAGES = {
     "BucketStatistics": "1 count uint64*",
     "DecimalStatistics": "1 minimum bytes, 2 maximum bytes",
     "DateStatistics": "1 minimum sint32, 2 maximum sint32",
-    "TimestampStatistics": "3 minimum_utc sint64, 4 maximum_utc sint64",
+    "TimestampStatistics": (
+        "1 minimum sint64, 2 maximum sint64, 3 minimum_utc sint64, 4 maximum_utc sint64"
+    ),
     "ColumnStatistics": (
         "1 number_of_values uint64, 2 integers IntegerStatistics, 3 doubles DoubleStatistics, "
         "4 strings StringStatistics, 5 buckets BucketStatistics, 6 decimals DecimalStatistics, "
