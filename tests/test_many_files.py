@@ -188,6 +188,17 @@ def test_other_files_are_passed_over_wherever_they_are(texts: str, tmp_path: Pat
     assert (scan.plan().rows.total, len(scan.splits())) == (1, 1)
 
 
+def test_explain_counts_data_files_only(tree: Path) -> None:
+    scan = fs.scan(tree)
+    names = ["a/1.parquet", "a/2.bin", "b/c/3", "b/d.parquet", "z.parquet"]
+    assert scan.plan().files == tuple(str(tree / name) for name in names)
+    assert "scan of 5 files, of which 5 were opened\n" in scan.explain()
+    assert "scan of 5 files, of which 5 were opened\n" in scan.filter("n > 10").explain(run=True)
+    (tree / "a" / "notes.txt").write_text("neither, and longer than twelve bytes")
+    (tree / "a" / "2.bin").unlink()
+    assert f"scan of {tree}/a/1.parquet\n" in fs.scan(tree / "a").explain()
+
+
 def test_truncated_file_in_a_directory_is_not_passed_over(tmp_path: Path) -> None:
     put(tmp_path / "a.parquet", [1])
     whole = put(tmp_path / "b.parquet", [2]).read_bytes()

@@ -4,6 +4,7 @@ import dataclasses
 import io
 import pickle
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -253,6 +254,55 @@ def test_near_names_are_found_whatever_their_case(asked: str, near: list[str], w
 def test_a_row_index_cannot_take_the_name_of_a_column(use: str) -> None:
     with pytest.raises(ValueError, match="text"):
         USES[use](fs.scan(DATA).with_row_index("text"))
+
+
+def repeated(*names: str, first: int = 0) -> bytes:
+    """A Parquet file whose columns are numbered from a first one: ORC allows no name twice."""
+    sink = io.BytesIO()
+    arrays = [pa.array([first + place]) for place in range(len(names))]
+    pq.write_table(pa.Table.from_arrays(arrays, names=list(names)), sink)
+    return sink.getvalue()
+
+
+MISSING = pytest.mark.parametrize("missing", ["error", "null"])
+
+
+@MISSING
+def test_columns_of_one_name_are_all_read_and_others_beside_them_filter(missing: Any) -> None:
+    twice = repeated("x", "x", "y")
+    for scan in (fs.scan(twice, missing=missing), fs.scan([twice, twice], missing=missing)):
+        found = scan.filter(fs.col("y") == 2).head(1).to_arrow()
+        assert found.column_names == ["x", "x", "y"]
+        assert [column[0].as_py() for column in found.columns] == [0, 1, 2]
+        assert scan.select("y").head(1).to_arrow().to_pydict() == {"y": [2]}
+        (batch,) = scan.head(1).column(1)
+        assert batch.values.tolist() == [1]
+
+
+@MISSING
+def test_what_is_said_of_a_repeated_name_fits_what_was_called(missing: Any, tmp_path: Path) -> None:
+    twice, once, folder = (tmp_path / name for name in ("twice", "once", "k=1"))
+    twice.write_bytes(repeated("x", "x", "y"))
+    once.write_bytes(repeated("x", "y", first=10))
+    folder.mkdir()
+    (folder / "twice").write_bytes(repeated("x", "x", "y"))
+    scan, several = fs.scan(twice, missing=missing), fs.scan([once, twice], missing=missing)
+    cases: list[tuple[Callable[[], Any], str]] = [
+        (scan.select("x").to_arrow, "leave out select() to read them all"),
+        (lambda: list(scan.column("x")), "by the number of its leaf, column(0)"),
+        (scan.filter(fs.col("x") == 1).count, "test another column"),
+        (scan.filter("x = 1 or y = 2").select("y").to_arrow, "test another column"),
+        (several.filter(fs.col("x") == 1).select("y").to_arrow, "test another column"),
+        (several.to_arrow, "scan this one alone"),
+        (several.select("x").to_arrow, "scan this one alone"),
+        (fs.scan([twice, once], missing=missing).to_arrow, "scan this one alone"),
+        (fs.scan(tmp_path / "k*", missing=missing).to_arrow, "scan this one alone"),
+    ]
+    for use, advice in cases:
+        with pytest.raises(fs.ColumnNotFoundError) as error:
+            use()
+        assert "twice: 2 columns are named 'x'" in str(error.value)
+        assert advice in str(error.value)
 
 
 @pytest.mark.parametrize("file", ["page index", "strides"])

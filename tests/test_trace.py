@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import fretsaw as fs
+from tests.formats import by_pyarrow, orc_blocks, parquet_blocks
 from tests.pages import Chunk, RowGroup, Span, boundaries, footer_span, row_groups
 
 ROWS = 1_000
@@ -353,6 +354,32 @@ def test_plan_and_explain_say_what_will_be_read(tmp_path: Path) -> None:
     assert "40 of 1,000" in lines["rows"]
     assert "1 of 2" in lines["blocks"]
     assert f"{plan.pages.kept} of {plan.pages.total}" in lines["pages"]
+
+
+def two_columns(layout: str) -> tuple[bytes, int]:
+    """Two columns in no order, and how many pages or strides they have together."""
+    numbers = np.random.default_rng(3).integers(0, 1000, 4000)
+    table = pa.table({"a": numbers, "b": numbers % 7})
+    if layout == "strides":
+        data = orc_blocks(table, [2500, 1500], by_pyarrow, row_index_stride=1000)
+        return data, 2 * (3 + 2)
+    small: dict[str, Any] = {"data_page_size": 1000, "write_batch_size": 100}
+    indexed = layout == "page index"
+    data = parquet_blocks(
+        table, [2500, 1500], write_page_index=indexed, use_dictionary=False, **small
+    )
+    return data, sum(len(chunk.pages) for chunk in chunks_of(row_groups(data), "a", "b"))
+
+
+@pytest.mark.parametrize("layout", ["page index", "no page index", "strides"])
+def test_planned_pages_are_those_of_the_predicate_too(layout: str) -> None:
+    data, pages = two_columns(layout)
+    text = fs.scan(data).select("b").filter("a > 200").explain(run=True)
+    *_, (_, planned, actual) = (line.split() for line in text.splitlines() if "pages  " in line)
+    assert int(planned) == int(actual) == pages
+    proven = fs.scan(data).select("b").filter("a >= 0").explain(run=True)
+    *_, (_, planned, actual) = (line.split() for line in proven.splitlines() if "pages  " in line)
+    assert int(planned) == int(actual) == pages // 2
 
 
 def test_nested_traces_both_count() -> None:

@@ -119,11 +119,13 @@ def open_in_order(
     options: ReadOptions,
     likely: Callable[[], int],
     like: FileReader | None = None,
+    passed_over: list[Entry] | None = None,
 ) -> Iterator[OpenFile]:
     """Open files one after the other; what is no file to read in a directory is passed over.
 
     `likely` says how many files will surely be asked for behind the current one.
     """
+    others = [] if passed_over is None else passed_over
     waiting = iter(entries)
     ahead: deque[threads.Task[OpenFile | None]] = deque()
     opened, is_slow = 0, False
@@ -134,7 +136,7 @@ def open_in_order(
                 entry = next(waiting, None)
                 if entry is None:
                     break
-                ahead.append(threads.start(_open_if_readable, entry, options, like))
+                ahead.append(threads.start(_open_if_readable, entry, options, like, others))
             if ahead:
                 file = ahead.popleft().result()
             else:
@@ -142,7 +144,7 @@ def open_in_order(
                 if entry is None:
                     return
                 began = time.perf_counter()
-                file = _open_if_readable(entry, options, like)
+                file = _open_if_readable(entry, options, like, others)
                 is_slow = time.perf_counter() - began > _SLOW
             opened += 1
             if file is not None:
@@ -154,11 +156,12 @@ def open_in_order(
 
 
 def _open_if_readable(
-    entry: Entry, options: ReadOptions, like: FileReader | None
+    entry: Entry, options: ReadOptions, like: FileReader | None, passed_over: list[Entry]
 ) -> OpenFile | None:
     try:
         return open_file(entry, options, like)
     except formats.UnknownFormatError:
         if entry.found_in is None:
             raise
+        passed_over.append(entry)
         return None

@@ -331,6 +331,7 @@ class Plan:
     """What a scan will read, and why not the rest."""
 
     files: tuple[str, ...]
+    """What of a directory is neither Parquet nor ORC is left out, as far as it was looked at."""
     columns: tuple[str, ...]
     blocks: tuple[BlockPlan, ...]
     """The blocks that are read."""
@@ -364,7 +365,10 @@ class Plan:
 
     @property
     def pages(self) -> Amount:
-        """Pages of the columns that are read, in the blocks that are read."""
+        """Pages of the columns that are read, those of the predicate too, in these blocks.
+
+        Of a block that is read whole a column counts as one: no index is read for it.
+        """
         return Amount(
             sum(block.pages.total for block in self.blocks),
             sum(block.pages.kept for block in self.blocks),

@@ -4,12 +4,12 @@ Files are opened and indexes read, never data pages; what each source of proofs 
 from a trace of that.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from fretsaw.condition import checks_of
 from fretsaw.files import OpenFile
-from fretsaw.layout import byte_range, byte_ranges
+from fretsaw.layout import PageIndex, byte_range, byte_ranges
 from fretsaw.plan import Amount, BlockRows, FilePlan, Plan, block_plan
 from fretsaw.projection import NO_COLUMNS
 from fretsaw.reading import FileShare, Reading
@@ -17,6 +17,7 @@ from fretsaw.schema import SchemaNode
 from fretsaw.selection import RowSelection
 from fretsaw.sources import Entry
 from fretsaw.storage import source_name
+from fretsaw.survey import Surveyed
 from fretsaw.trace import Pruned, trace
 
 
@@ -31,8 +32,10 @@ def plan_of(reading: Reading, piece_bytes: int) -> Plan:
         for source, count in file.dropped.items():
             dropped[source] = dropped.get(source, 0) + count
     blocks = tuple(block for file in files for block in file.blocks)
+    passed_over = {source_name(entry.origin) for entry in reading.passed_over}
+    names = (source_name(entry.origin) for entry in reading.listing.entries)
     return Plan(
-        files=tuple(source_name(entry.origin) for entry in reading.listing.entries),
+        files=tuple(name for name in names if name not in passed_over),
         files_opened=len(files),
         columns=tuple(reading.schema.names),
         blocks=blocks,
@@ -112,7 +115,7 @@ def _file_plan(reading: Reading, share: FileShare, piece_bytes: int) -> FilePlan
     not_kept = len(share.selected.kept) - len(surveyed)
     return FilePlan(
         blocks=[
-            block_plan(file.name, part.selected, file.pages_of(part.selected, leaves, piece_bytes))
+            block_plan(file.name, part.selected, _pages(reading, file, part, piece_bytes))
             for part in surveyed
         ],
         dropped=share.selected.dropped | _dropped_by(pruning.pruned, not_kept),
@@ -127,11 +130,26 @@ def _file_plan(reading: Reading, share: FileShare, piece_bytes: int) -> FilePlan
     )
 
 
+def _pages(
+    reading: Reading, file: OpenFile, part: Surveyed, piece_bytes: int
+) -> Sequence[PageIndex]:
+    """The pages of a block that hold its rows: of the result, and of what is left to be checked."""
+    search = part.search
+    checks = [] if search is None else checks_of(search.condition)
+    leaves = [*reading.projection(file).leaves, *(check.leaf for check in checks)]
+    known = {} if search is None else search.pages
+    return file.pages_of(part.selected, _distinct(leaves), piece_bytes, known)
+
+
 def _leaves(reading: Reading, file: OpenFile) -> list[SchemaNode]:
     """The leaves that are read of a file: those of the result and those that are checked."""
     leaves = list(reading.projection(file).leaves)
     if reading.query.predicate is not None:
         leaves += [check.leaf for check in checks_of(reading.condition(file))]
+    return _distinct(leaves)
+
+
+def _distinct(leaves: Sequence[SchemaNode]) -> list[SchemaNode]:
     return list({leaf.leaf_index: leaf for leaf in leaves}.values())
 
 

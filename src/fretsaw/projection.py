@@ -4,6 +4,7 @@ A `Target` says which columns the result has; it is settled by the first files. 
 them from one file: with leaves to decode and zip, with values of the file's folders, or with nulls.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
@@ -19,8 +20,23 @@ from fretsaw.nested import MisalignedLeaves, assemble, only_chunk
 from fretsaw.schema import Path, SchemaNode, spelled, with_nulls
 from fretsaw.selection import RowSelection
 
+READ_ALL = "leave out select() to read them all, or name one by the number of its leaf, column(0)"
+TEST_ANOTHER = "test another column, or filter what to_arrow() gives of them all"
+SCAN_ALONE = "files are matched by name: scan this one alone, by its path"
+
 Filling: TypeAlias = SchemaNode | pa.Scalar | Literal["row index"]
 """What a column is filled with: a node to read, the value it has in all of a file, or numbers."""
+
+
+class RepeatedNameError(ColumnNotFoundError):
+    """Several columns have the name that was asked for: it is neither there nor missing."""
+
+    @classmethod
+    def of(cls, name: str, count: int, file: str, hint: str) -> "RepeatedNameError":
+        """The error for so many columns of one name, and what to do about it."""
+        return cls(
+            f"{file}: {count} columns are named {name!r}, which does not tell them apart; {hint}"
+        )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -179,24 +195,29 @@ def target_of(
 
 def union(targets: Sequence[Target], columns: Sequence[Path] | None) -> Target:
     """The columns of all targets, in the order in which they were asked for."""
+    first = targets[0]
+    if first.names is not None and all(target.names == first.names for target in targets):
+        return first
+    for target in targets:
+        _require_unique(target.schema.names, target.source)
     fields: dict[str, tuple[pa.Field, SchemaNode, tuple[Path, ...]]] = {}
     for target in targets:
         for field, node, paths in zip(target.schema, target.nodes, target.asked, strict=True):
             fields.setdefault(field.name, (field, node, paths))
-    partitions = targets[0].partitions
+    partitions = first.partitions
     if columns is None:
         # Folders come last, behind the columns of all files.
         ordered = sorted(fields.values(), key=lambda column: column[0].name in partitions)
     else:
         asked_at = {column: place for place, column in reversed(list(enumerate(columns)))}
         ordered = sorted(fields.values(), key=lambda column: asked_at[column[2][0]])
-    schema = pa.schema([field for field, _, _ in ordered], targets[0].schema.metadata)
+    schema = pa.schema([field for field, _, _ in ordered], first.schema.metadata)
     return Target(
         schema,
         tuple(node for _, node, _ in ordered),
         tuple(paths for _, _, paths in ordered),
         partitions,
-        targets[0].source,
+        first.source,
     )
 
 
@@ -217,12 +238,16 @@ def project(
     else:
         own = [p for p, name in enumerate(reader.field_names) if name in schema.names]
         reader.describe(own)  # all at once
+        _require_unique(schema.names, target.source)
+        hint = READ_ALL if file == target.source else SCAN_ALONE
         for field, paths in zip(schema, target.asked, strict=True):
             if field.name in target.partitions:
                 columns.append(constants[field.name])
                 continue
             try:
-                columns.append(_resolve(reader, file, paths)[1])
+                columns.append(_resolve(reader, file, paths, hint)[1])
+            except RepeatedNameError:
+                raise
             except ColumnNotFoundError as error:
                 if not missing_is_null:
                     if file == target.source:
@@ -249,9 +274,11 @@ def project(
     return Projection(file, schema, tuple(nodes), tuple(columns), tuple(leaves))
 
 
-def find_column(reader: FileReader, file: str, path: Path) -> tuple[SchemaNode, SchemaNode]:
+def find_column(
+    reader: FileReader, file: str, path: Path, if_repeated: str = READ_ALL
+) -> tuple[SchemaNode, SchemaNode]:
     """The node that a path names, and the top-level field that it lies in."""
-    position, below = _top_level(reader.field_names, path, file)
+    position, below = _top_level(reader.field_names, path, file, if_repeated)
     _, (top,) = reader.describe([position])
     node = top if below is None else top.find(below)
     if node is None:
@@ -304,18 +331,28 @@ def _grouped(
     return groups
 
 
-def _resolve(reader: FileReader, file: str, columns: Sequence[Path]) -> tuple[pa.Field, SchemaNode]:
+def _resolve(
+    reader: FileReader, file: str, columns: Sequence[Path], if_repeated: str = READ_ALL
+) -> tuple[pa.Field, SchemaNode]:
     """The one field that holds these columns, cut to them."""
     wanted: set[int] = set()
     for column in columns:
-        top, node = find_column(reader, file, column)
+        top, node = find_column(reader, file, column, if_repeated)
         wanted.update(leaf.leaf_index for leaf in node.leaves())
     pruned = top.pruned(wanted)
     schema, _ = reader.describe([reader.field_names.index(top.name)])
     return schema.field(0).with_type(pruned.arrow_type), pruned
 
 
-def _top_level(names: Sequence[str], column: Path, file: str) -> tuple[int, Path | None]:
+def _require_unique(names: Sequence[str], file: str) -> None:
+    if len(set(names)) < len(names):
+        name, count = Counter(names).most_common(1)[0]
+        raise RepeatedNameError.of(name, count, file, SCAN_ALONE)
+
+
+def _top_level(
+    names: Sequence[str], column: Path, file: str, if_repeated: str = READ_ALL
+) -> tuple[int, Path | None]:
     """The top-level field that a column lies in, and the path below it, if there is one.
 
     A name that contains dots is matched whole first.
@@ -323,9 +360,7 @@ def _top_level(names: Sequence[str], column: Path, file: str) -> tuple[int, Path
     for name, below in _divisions(column):
         count = names.count(name)
         if count > 1:
-            raise ColumnNotFoundError(
-                f"{file}: {count} columns are named {name!r}; leave out select() to read them all"
-            )
+            raise RepeatedNameError.of(name, count, file, if_repeated)
         if count:
             return names.index(name), below
     raise ColumnNotFoundError.among(spelled(column), names, file)

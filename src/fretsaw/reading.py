@@ -24,7 +24,10 @@ from fretsaw.plan import FileRows, Query, Window, file_rows
 from fretsaw.predicate import columns_of
 from fretsaw.projection import (
     NO_COLUMNS,
+    READ_ALL,
+    TEST_ANOTHER,
     Projection,
+    RepeatedNameError,
     Target,
     concat,
     find_column,
@@ -78,6 +81,8 @@ class Reading:
                 "rows cannot be numbered in a split whose scan dropped files by their folders: "
                 "call with_row_index() or select_rows() before splits()"
             )
+        self.passed_over: list[Entry] = []
+        """What was found in directories and globs and is no file to read."""
         self._projections: dict[object, Projection] = {}
         self._leaf_names: dict[object, LeafNames] = {}
         self._conditions: dict[object, Condition] = {}
@@ -114,7 +119,7 @@ class Reading:
         _ = self.schema
         if self.query.predicate is not None:
             if self._missing_is_null and not self.listing.is_split:
-                for file, _ in self._where_found(self._checked):
+                for file, _ in self._where_found(self._checked, TEST_ANOTHER):
                     self.condition(file)
             self.condition(self._first)
 
@@ -185,7 +190,9 @@ class Reading:
             if spelled(path) in constants:
                 return constants[spelled(path)]
             try:
-                return find_column(file.reader, file.name, path)
+                return find_column(file.reader, file.name, path, TEST_ANOTHER)
+            except RepeatedNameError:
+                raise
             except ColumnNotFoundError:
                 if self._missing_is_null:
                     return pa.scalar(None)
@@ -252,7 +259,7 @@ class Reading:
         return target_of(first.reader, first.name, columns, listing.partitions, listing.several)
 
     def _where_found(
-        self, columns: Sequence[Path] | None
+        self, columns: Sequence[Path] | None, if_repeated: str = READ_ALL
     ) -> Iterator[tuple[OpenFile, Sequence[Path] | None]]:
         """For each file, the columns that no file before it has."""
         missing = list(columns or [])
@@ -264,8 +271,11 @@ class Reading:
             found = []
             for column in missing:
                 try:
-                    target_of(file.reader, file.name, [column], self.listing.partitions, True)
+                    if spelled(column) not in self.listing.partitions.names:
+                        find_column(file.reader, file.name, column, if_repeated)
                     found.append(column)
+                except RepeatedNameError:
+                    raise
                 except ColumnNotFoundError as not_here:
                     error = error or not_here
             yield file, found
@@ -289,7 +299,8 @@ class Reading:
                 yield first
         ordered = entries[::-1] if backward else entries
         like = None if first is None else first.reader
-        for file in open_in_order(ordered, self._options, lambda: self._likely_files, like):
+        likely, others = (lambda: self._likely_files), self.passed_over
+        for file in open_in_order(ordered, self._options, likely, like, others):
             found.add(file.entry.found_in)
             yield file
         for entry in entries:

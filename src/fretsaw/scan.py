@@ -273,10 +273,12 @@ class Scan:
     def explain(self, run: bool = False) -> str:
         """The plan as text; with `run`, the scan is run and what happened stands beside it."""
         from fretsaw.explain import compare, explain
+        from fretsaw.planning import plan_of
 
-        plan = self.plan()
         if not run:
-            return explain(plan)
+            return explain(self.plan())
+        # All pages are told apart, so that their number can be compared with those decoded.
+        plan = plan_of(self._reading(), 0)
         with trace() as actual:
             rows = sum(batch.num_rows for batch in self.batches())
         return compare(plan, rows, actual)
