@@ -165,6 +165,7 @@ ALLOWED: dict[str, set[str]] = {
         "selection",
         "sources",
         "storage",
+        "survey",
         "trace",
     },
     "rows": {"arrays", "errors", "objects", "schema"},
