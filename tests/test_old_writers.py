@@ -144,3 +144,10 @@ def test_data_pages_without_a_value_are_passed_over(codec: str, version: str) ->
     found = fs.scan(data).filter(col("list").any() == 7).to_arrow()
     expected = [7 in numbers for numbers in table()["list"].to_pylist()]
     assert_same(found, table().filter(pa.array(expected)))
+
+
+@pytest.mark.parametrize("writer", ["parquet-mr version 1.2.8 (build 0ab)", "someone", None])
+def test_a_file_says_who_wrote_it(writer: str | None) -> None:
+    data = Crafted(written("snappy")).set_created_by(writer).to_bytes()
+    with fs.open(data) as file:
+        assert file.created_by == writer

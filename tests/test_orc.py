@@ -27,6 +27,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import fretsaw as fs
+from tests.formats import by_pyarrow, by_pyorc
 from tests.layers import assert_arrow, assert_rebuilt, leaves_of
 from tests.nested_data import (
     Kinds,
@@ -37,6 +38,7 @@ from tests.nested_data import (
     paths,
     tree_of,
 )
+from tests.orc_craft import Crafted
 from tests.orc_files import (
     COMPRESSIONS,
     ORC_NAMES,
@@ -365,6 +367,31 @@ def test_damaged_files_raise_and_name_the_file(path: Path) -> None:
     for use in uses:
         with pytest.raises(fs.FileFormatError, match=path.name):
             use(fs.scan(path))
+
+
+@pytest.mark.parametrize("write", [by_pyarrow, by_pyorc])
+def test_a_file_says_who_wrote_it(write: Callable[..., bytes]) -> None:
+    data = write(pa.table({"n": [1]}))
+    with fs.open(data) as file:
+        assert file.created_by == orc.ORCFile(io.BytesIO(data)).software_version
+
+
+@pytest.mark.parametrize(
+    ("number", "version", "says"),
+    [
+        (0, [b"1.9.4"], "ORC Java 1.9.4"),
+        (0, [], "ORC Java"),
+        (4, [b"435"], "Trino 435"),
+        (77, [b"3"], "ORC writer 77 3"),
+        (2**32 - 1, [], "ORC writer 4294967295"),
+        (1, [b"\xff"], "ORC C++ \ufffd"),
+    ],
+)
+def test_writers_have_names(number: int, version: list[bytes], says: str) -> None:
+    crafted = Crafted(by_pyarrow(pa.table({"n": [1]})))
+    crafted.footer |= {9: [number], 12: version}
+    with fs.open(crafted.to_bytes()) as file:
+        assert file.created_by == says
 
 
 def test_the_empty_file_raises_when_it_is_opened(corpus: Path) -> None:

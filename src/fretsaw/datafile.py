@@ -75,6 +75,11 @@ class DataFile:
         """The key-value pairs that the writer left in the footer."""
         return self._file.reader.metadata
 
+    @property
+    def created_by(self) -> str | None:
+        """The library that wrote the file, with its version; None if the file does not say."""
+        return self._file.reader.created_by
+
     def scan(self) -> "Scan":
         """A scan of this file; while the file is open, its footer is not read again."""
         return Scan((self._file.entry.origin,), self._options, _opened=self._file)

@@ -78,6 +78,11 @@ class FileReader(Protocol):
     fields: Any
     """What is known of the schema: files with the same schema may share it."""
 
+    @property
+    def created_by(self) -> str | None:
+        """The library that wrote the file, as far as the file says so."""
+        ...
+
     def describe(self, positions: Sequence[int]) -> tuple[pa.Schema, tuple[SchemaNode, ...]]:
         """These top-level fields: their Arrow schema, as pyarrow gives it, and their trees."""
         ...

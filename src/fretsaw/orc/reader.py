@@ -31,6 +31,9 @@ from fretsaw.selection import RowSelection
 
 _WIDTHS = {"BOOLEAN": 1, "BYTE": 1, "SHORT": 2, "INT": 4, "FLOAT": 4, "DATE": 4, "LONG": 8}
 
+_WRITERS = ("ORC Java", "ORC C++", "Presto", "Scritchley Go", "Trino", "CUDF")
+"""What the format calls its writers, by their numbers."""
+
 _MOST_PACKED = 1000
 """No codec makes an entry of a row index smaller than a byte for so many of them."""
 
@@ -69,6 +72,14 @@ class OrcReader:
     def metadata(self) -> Mapping[bytes, bytes]:
         """The key-value pairs of the footer."""
         return {item.name: item.value for item in self._footer.message.metadata}
+
+    @property
+    def created_by(self) -> str:
+        """The library that wrote the file, and its version if the file says so."""
+        message = self._footer.message
+        number = message.writer
+        name = _WRITERS[number] if number < len(_WRITERS) else f"ORC writer {number}"
+        return f"{name} {message.software_version.decode(errors='replace')}".rstrip()
 
     def describe(self, positions: Sequence[int]) -> tuple[pa.Schema, tuple[SchemaNode, ...]]:
         with self._translated("its schema"):

@@ -83,6 +83,11 @@ class ParquetReader:
         """The key-value pairs of the footer."""
         return self._footer.key_values
 
+    @property
+    def created_by(self) -> str | None:
+        """The library that wrote the file."""
+        return self._footer.created_by
+
     def describe(self, positions: Sequence[int]) -> tuple[pa.Schema, tuple[SchemaNode, ...]]:
         with self._translated("its schema"):
             known = self.fields.describe(positions)
