@@ -44,6 +44,7 @@ ALLOWED: dict[str, set[str]] = {
     "write": {"errors", "jsonlines", "schema", "sources", "storage"},
     "formats": {"errors", "schema", "layout", "scratch", "selection", "trace"},
     "parquet": {
+        "cache",
         "errors",
         "schema",
         "values",

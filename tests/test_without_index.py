@@ -16,6 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import fretsaw as fs
+from fretsaw import col
 from tests.pages import (
     Chunk,
     Page,
@@ -246,16 +247,18 @@ def test_windows_of_repeated_leaves_in_v2_pages_decode_only_the_pages_that_overl
             assert trace.fallbacks == []
 
 
-def test_repeated_leaves_in_v1_pages_are_read_whole_and_the_trace_says_why(tmp_path: Path) -> None:
+def test_late_rows_of_repeated_leaves_in_v1_pages_need_the_chunk_and_the_trace_says_why(
+    tmp_path: Path,
+) -> None:
     path = tmp_path / "data.parquet"
     path.write_bytes(sample_file("1.0"))
     (first, *_) = row_groups(sample_file("1.0"))
     with fs.trace() as trace:
-        result = fs.scan(path).select("n", "tags", "items").skip(40).head(3).to_arrow()
-    assert_same(result, sample().select(["n", "tags", "items"]).slice(40, 3))
+        result = fs.scan(path).select("n", "tags", "items").skip(240).head(3).to_arrow()
+    assert_same(result, sample().select(["n", "tags", "items"]).slice(240, 3))
     repeated = [chunk for chunk in first.chunks if is_of(chunk, ("tags", "items"))]
     whole = sum(len(chunk.pages) for chunk in repeated)
-    assert trace.pages_decoded == whole + len(overlapping((first,), 40, 43, ("n",)))
+    assert trace.pages_decoded == whole + len(overlapping((first,), 240, 243, ("n",)))
     leaves = {"tags.element", "items.element.price", "items.element.name"}
     found = {(each.path, each.column, each.block) for each in trace.fallbacks}
     assert found == {(str(path), leaf, 0) for leaf in leaves}
@@ -406,3 +409,87 @@ def test_corpus_files_that_fall_back_are_listed(corpus: Path) -> None:
     assert {name: reasons for name, reasons in found.items() if reasons} == {
         name: {reason} for name, reason in FALLBACKS.items()
     }
+
+
+def growing_lists(rows: int) -> pa.Table:
+    """Lists that go on over many pages, short ones, empty ones and nulls."""
+    rng = np.random.default_rng(11)
+    lengths = np.where(rng.random(rows) < 0.01, 3_000, rng.integers(0, 6, rows)).tolist()
+    lists = [None if i % 13 == 5 else rng.integers(0, 99, n) for i, n in enumerate(lengths)]
+    nested = [None if xs is None else [xs[:2], None, xs[2:3]] for xs in lists]
+    return pa.table(
+        {
+            "numbers": pa.array(lists, pa.list_(pa.int64())),
+            "nested": pa.array(nested, pa.list_(pa.list_(pa.int64()))),
+        }
+    )
+
+
+@pytest.mark.parametrize("codec", ["none", "snappy", "gzip", "zstd", "brotli", "lz4"])
+@pytest.mark.parametrize("dictionary", [True, False])
+def test_first_records_of_repeated_leaves_in_v1_pages_are_counted(
+    codec: str, dictionary: bool
+) -> None:
+    """Where a record ends is not told by the headers, but by the levels of the pages."""
+    table = growing_lists(6_000)
+    data = written(
+        table,
+        6_000,
+        compression=codec,
+        use_dictionary=dictionary,
+        data_page_version="1.0",
+        data_page_size=2_000,
+        write_batch_size=128,
+    )
+    for start, length in ((0, 1), (0, 10), (3, 200), (150, 1), (700, 300), (2_990, 10)):
+        with fs.trace() as trace:
+            result = fs.scan(data).skip(start).head(length).to_arrow()
+        assert_same(result, table.slice(start, length))
+        if start + length <= 1_000:
+            assert trace.fallbacks == []
+            assert trace.bytes_read - trace.footer_bytes < len(data) * 0.6
+    found = fs.scan(data).filter(col("numbers").any() == 7).head(3).to_arrow()
+    holding = [xs is not None and 7 in xs for xs in table["numbers"].to_pylist()]
+    assert_same(found, table.filter(pa.array(holding)).slice(0, 3))
+
+
+def test_ten_lists_of_many_are_a_small_part_of_the_file() -> None:
+    table = pa.table({"xs": [[n, n + 1, n * 7919] for n in range(100_000)]})
+    layout = {"data_page_size": 20_000, "use_dictionary": False}
+    data = written(table, 100_000, data_page_version="1.0", **layout)
+    with fs.trace() as trace:
+        assert_same(fs.scan(data).head(10).to_arrow(), table.slice(0, 10))
+    assert trace.fallbacks == []
+    assert trace.data_bytes + trace.index_bytes < len(data) / 10
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("nested", [False, True])
+def test_headers_of_small_pages_are_read_once_and_many_at_a_time(
+    version: str, nested: bool, tmp_path: Path
+) -> None:
+    numbers = np.random.default_rng(5).integers(0, 1 << 40, 150_000)
+    flat = pa.array(numbers)
+    lists = pa.ListArray.from_arrays(np.arange(0, 150_001, 3), flat)
+    table = pa.table({"n": lists if nested else flat})
+    path = tmp_path / "data.parquet"
+    layout = {"data_page_size": 4_000, "write_batch_size": 256, "use_dictionary": False}
+    path.write_bytes(written(table, len(table), data_page_version=version, **layout))
+    ((chunk,),) = (group.chunks for group in row_groups(path.read_bytes()))
+    size, pages = chunk.span.end - chunk.span.start, len(chunk.pages)
+    assert pages > 200
+    with fs.trace() as trace:
+        batches = list(fs.scan(path).batches(1_000))
+    assert_same(pa.Table.from_batches(batches), table)
+    with fs.trace() as trace:
+        scan = fs.scan(path).filter(col("n").any() >= 0 if nested else col("n") >= 0)
+        assert scan.skip(len(table) // 3).head(len(table) // 3).to_arrow().num_rows
+    if nested and version == "1.0":
+        return
+    assert trace.index_bytes <= size * 1.1
+    headers = [read for read in trace.log if read.why == "index"]
+    assert len(headers) < pages / 5
+    with fs.open(path) as file, fs.trace() as trace:
+        for start in range(0, len(table), len(table) // 20):
+            assert_same(file.scan().skip(start).head(5).to_arrow(), table.slice(start, 5))
+    assert sum(read.length for read in trace.log if read.why == "index") <= size * 1.2

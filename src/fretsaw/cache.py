@@ -1,4 +1,4 @@
-"""What was read of the ends of files, kept for the next scan of the same file.
+"""What was read of the ends of files and of page headers, kept for the next who asks.
 
 A file is the same if its path, place, size and times are; one that has just been written is not
 kept, since its times could not tell the next version apart. `clear` forgets everything.
@@ -41,8 +41,9 @@ class Recent(Generic[T]):
     def put(self, key: Hashable, value: T, size: int) -> None:
         """Keep a value, and drop those that were not used for longest."""
         with self._lock:
-            if key in self._kept or size > self._most:
+            if size > self._most:
                 return
+            self._total -= self._kept.pop(key, (None, 0))[1]
             self._kept[key] = (value, size)
             self._total += size
             while self._total > self._most:
@@ -57,9 +58,12 @@ class Recent(Generic[T]):
 
 
 FOOTERS: Recent[object] = Recent(MOST_BYTES)
+PAGES: Recent[object] = Recent(MOST_BYTES)
+"""Where pages are, of chunks without an index."""
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=FOOTERS.renew)
+    os.register_at_fork(after_in_child=PAGES.renew)
 
 
 def clear() -> None:
@@ -69,3 +73,4 @@ def clear() -> None:
     >>> fretsaw.cache.clear()
     """
     FOOTERS.clear()
+    PAGES.clear()

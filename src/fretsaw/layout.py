@@ -53,6 +53,9 @@ class PageIndex:
     reason: str | None = None
     dictionary_size: int = 0
     """Bytes before the first page, which any of the pages may need."""
+    records_go_on: bool = False
+    """Whether the last record of a page may end in a later one: then all pages before are needed,
+    and those up to the one where the next record begins."""
 
     def overlapping(self, starts: Int64s, ends: Int64s) -> npt.NDArray[np.bool_]:
         """Which pages hold a row of the sorted, disjoint runs from `starts` to `ends`."""

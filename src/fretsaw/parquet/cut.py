@@ -126,6 +126,8 @@ def _without_empty(segment: Segment) -> list[pa.Buffer]:
 def cut(chunk: Chunk, pages: PageIndex, rows: RowSelection, encoded: bool) -> Steps[ParquetPart]:
     """The part of a chunk that holds the selected rows of its block."""
     keep = pages.overlapping(rows.starts, rows.ends).nonzero()[0]
+    if pages.records_go_on:
+        keep = np.arange(pages.boundaries[:-1].searchsorted(rows.ends[-1], side="right"))
     if len(keep) == len(pages.sizes):
         return (yield from _whole(chunk, pages, rows, encoded))
     row_counts = pages.row_counts[keep]

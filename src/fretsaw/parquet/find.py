@@ -38,7 +38,7 @@ def rows_of_pages(
     All of them, if the first pages that are searched hold some: then others will, too. A page with
     a wrong checksum is kept, if that is to be verified: Arrow will tell.
     """
-    if not rows.selects_any():
+    if not rows.selects_any() or pages.records_go_on:
         return rows
     search = _Search(chunk, wanted, verify)
     keep = pages.overlapping(rows.starts, rows.ends).nonzero()[0]

@@ -4,15 +4,22 @@ Out goes a `PageIndex` whose pages lie inside the chunk, in order, and whose row
 or a column index that has as many pages.
 """
 
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
-from fretsaw.formats import Steps
+from fretsaw.formats import Request, Steps
 from fretsaw.layout import Int64s, PageIndex
 from fretsaw.parquet import metadata
+from fretsaw.parquet.cut import Chunk
+from fretsaw.parquet.decompress import NotDecompressed, contents, readable
+from fretsaw.parquet.levels import UnknownLevels, count_records
 from fretsaw.parquet.pages import Page, hop
+
+_MOST_COUNTED = 8 << 20  # bytes of pages that are decompressed only to count their records
 
 
 class InvalidIndex(ValueError):
@@ -63,37 +70,155 @@ def column_index(data: bytes, pages: PageIndex) -> Any:
     return index
 
 
-def hopped_index(whole: PageIndex, repeated: bool, until: int) -> Steps[PageIndex]:
-    """The pages of a chunk without an offset index, up to the row `until`, by their headers.
+@dataclass(frozen=True, slots=True, eq=False)
+class Hopped:
+    """The data pages of a chunk without an offset index, as far as their headers were read."""
 
-    What lies behind is one page, which nobody wants. Where the headers do not tell the rows, the
-    chunk stays whole.
+    offsets: Int64s
+    sizes: Int64s
+    row_counts: Int64s
+    """Records that begin in each page."""
+    end: int
+    """Where the next header is."""
+    counted: bool = False
+    """Whether records were counted by their levels, so that one may go on in the next page."""
+
+    @property
+    def num_rows(self) -> int:
+        """Rows that begin in all these pages."""
+        return int(self.row_counts.sum())
+
+    @property
+    def nbytes(self) -> int:
+        """How much memory this takes."""
+        return 3 * self.offsets.nbytes
+
+    def followed_by(self, pages: Sequence[Page], row_counts: Sequence[int]) -> "Hopped":
+        """These pages and the data pages among the next ones, which have so many rows."""
+        data = [page for page in pages if page.is_data]
+        return replace(
+            self,
+            offsets=_appended(self.offsets, [page.offset for page in data]),
+            sizes=_appended(self.sizes, [page.size for page in data]),
+            row_counts=_appended(self.row_counts, row_counts),
+            end=pages[-1].offset + pages[-1].size if pages else self.end,
+        )
+
+
+def hop_rows(
+    chunk: Chunk, num_rows: int, known: Hopped | None, until: int, verify: bool
+) -> Steps[Hopped | None]:
+    """The pages of a chunk up to the row `until`, or a little further, from where they are known.
+
+    None where the headers do not tell the rows and the levels of the pages do not either, or where
+    to count them takes as much as to read the chunk.
     """
-    start, end = int(whole.offsets[0]), int(whole.offsets[0] + whole.sizes[0])
-    num_rows = int(whole.boundaries[-1])
-    row = 0
+    if known is None:
+        empty = np.empty(0, np.int64)
+        known = Hopped(empty, empty, empty, chunk.start)
+    is_worth_counting = until / max(1, num_rows) <= _most_counted(chunk) / _size(chunk)
+    if known.counted:
+        if known.num_rows <= until and not is_worth_counting:
+            return None
+        return (yield from _count_records(chunk, known, until, verify))
+    row, repeated = known.num_rows, chunk.leaf.is_repeated
+    if row >= until:
+        return known
+    untold = False
 
     def enough(page: Page) -> bool:
-        nonlocal row
-        row += _rows(page, repeated) or 0
-        return row >= until or (page.is_data and _rows(page, repeated) is None)
+        nonlocal row, untold
+        rows = _rows(page, repeated)
+        untold = page.is_data and rows is None
+        row += rows or 0
+        return row >= until or untold
 
-    pages = [page for page in (yield from hop(start, end, enough)) if page.is_data]
-    if any(_rows(page, repeated) is None for page in pages):
+    pages = yield from hop(known.end, chunk.end, enough)
+    if untold:
+        pages.pop()
+    row_counts = [_rows(page, repeated) or 0 for page in pages if page.is_data]
+    known = known.followed_by(pages, row_counts)
+    if untold:
+        if not is_worth_counting:
+            return None
+        counting = replace(known, counted=True)
+        return (yield from _count_records(chunk, counting, until, verify))
+    return known
+
+
+def hopped_index(whole: PageIndex, chunk: Chunk, hopped: Hopped | None) -> PageIndex:
+    """The chunk as pages; what lies behind those that are known is one page, which nobody wants."""
+    if hopped is None:
         return replace(whole, reason="no offset index, and version 1 pages do not tell records")
-    boundaries = np.cumsum([0, *(_rows(page, repeated) for page in pages)])
-    offsets, sizes = [page.offset for page in pages], [page.size for page in pages]
-    if row < num_rows and pages and offsets[-1] + sizes[-1] < end:
-        boundaries = np.append(boundaries, num_rows)
-        offsets.append(offsets[-1] + sizes[-1])
-        sizes.append(end - offsets[-1])
+    num_rows, end = int(whole.boundaries[-1]), chunk.end
+    boundaries = _appended(np.zeros(1, np.int64), np.cumsum(hopped.row_counts))
+    offsets, sizes = hopped.offsets, hopped.sizes
+    if boundaries[-1] < num_rows and len(offsets) and hopped.end < end:
+        boundaries = _appended(boundaries, [num_rows])
+        offsets = _appended(offsets, [hopped.end])
+        sizes = _appended(sizes, [end - hopped.end])
     if boundaries[-1] != num_rows:
         raise InvalidIndex(f"pages of {boundaries[-1]} rows in a row group of {num_rows}")
-    return _divided(whole, boundaries, np.array(offsets), np.array(sizes))
+    divided = _divided(whole, boundaries, offsets, sizes)
+    return replace(divided, records_go_on=hopped.counted)
+
+
+def _count_records(chunk: Chunk, known: Hopped, until: int, verify: bool) -> Steps[Hopped | None]:
+    """The pages up to the one where the record `until` begins, by their repetition levels."""
+    most = chunk.start + _most_counted(chunk)
+    highest = sum(e.repetition_type == metadata.REPEATED for e in chunk.chain.elements)
+    at_once = 1
+    while known.num_rows <= until:
+        ahead = 0
+
+        def enough(page: Page, most: int = at_once) -> bool:
+            nonlocal ahead
+            ahead += page.is_data
+            return ahead >= most
+
+        pages = yield from hop(known.end, chunk.end, enough)
+        data = [page for page in pages if page.is_data]
+        if not data or data[-1].offset + data[-1].size > most:
+            return None
+        begin = data[0].offset
+        (stored,) = yield Request([(begin, data[-1].offset + data[-1].size - begin)], "index")
+        try:
+            row_counts = [
+                _records(chunk, page, stored.slice(page.offset - begin, page.size), highest, verify)
+                for page in data
+            ]
+        except (NotDecompressed, UnknownLevels):  # Arrow will tell what is wrong
+            return None
+        known = known.followed_by(pages, row_counts)
+        at_once *= 2
+    return known
+
+
+def _size(chunk: Chunk) -> int:
+    return chunk.end - chunk.start
+
+
+def _most_counted(chunk: Chunk) -> int:
+    """Up to how many of its bytes counting records is cheaper than reading the whole chunk."""
+    return min(_MOST_COUNTED, _size(chunk) // 2)
+
+
+def _records(chunk: Chunk, page: Page, stored: pa.Buffer, highest: int, verify: bool) -> int:
+    """How many records begin in a page."""
+    if page.num_rows is not None:
+        return page.num_rows
+    _, body = contents(page, stored, chunk.codec, chunk.always_compressed, verify)
+    levels = memoryview(readable(body))[: body.size]
+    encoding = page.header.data_page_header.repetition_level_encoding
+    return count_records(levels, page.num_values, encoding, highest)
 
 
 def _rows(page: Page, repeated: bool) -> int | None:
     return page.num_rows if repeated else page.num_values
+
+
+def _appended(numbers: Int64s, more: Int64s | Sequence[int]) -> Int64s:
+    return np.concatenate((numbers, np.array(more, np.int64)))
 
 
 def _divided(whole: PageIndex, boundaries: Int64s, offsets: Int64s, sizes: Int64s) -> PageIndex:

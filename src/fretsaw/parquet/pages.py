@@ -13,6 +13,8 @@ from fretsaw.formats import Request, Steps
 from fretsaw.parquet import metadata
 
 _HEADER_BYTES = 256  # enough for most page headers
+_SMALL_PAGE = 8 << 10  # to read on over a page of this size is cheaper than to ask once more
+_LONGEST_STRIDE = 64 << 10
 MOST_EMPTY = 1000
 """Pages without values that a chunk may have to be looked into; the rest is left to Arrow."""
 
@@ -67,15 +69,16 @@ def walk(
 def hop(start: int, end: int, enough: Callable[[Page], bool]) -> Steps[list[Page]]:
     """The pages between two bytes of a file, from few bytes around each header.
 
-    Stops behind the first page that is `enough`; the offsets are those of the file.
+    Stops behind the first page that is `enough`; the offsets are those of the file. Where pages
+    are small, one read serves more and more headers.
     """
     pages: list[Page] = []
     reader = metadata.StructReader(b"")
     base = known = offset = start  # the bytes from base to known are at hand
-    length = _HEADER_BYTES
+    length = stride = _HEADER_BYTES
     while offset < end:
         if offset >= known:
-            base, known = offset, min(offset + length, end)
+            base, known = offset, min(offset + max(length, stride), end)
             (buffer,) = yield Request([(base, known - base)], "index")
             reader.turn_to(buffer.to_pybytes())
         try:
@@ -90,6 +93,10 @@ def hop(start: int, end: int, enough: Callable[[Page], bool]) -> Steps[list[Page
         length = _HEADER_BYTES
         pages.append(page._replace(offset=offset) if base else page)
         offset += page.size
+        if page.size > _SMALL_PAGE:
+            stride = _HEADER_BYTES
+        elif offset >= known:
+            stride = min(2 * stride, _LONGEST_STRIDE)
         if enough(pages[-1]):
             break
     return pages

@@ -8,12 +8,13 @@ import binascii
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
 
 from fretsaw.arrays import joined
+from fretsaw.cache import PAGES
 from fretsaw.errors import FileFormatError
 from fretsaw.formats import ReadOptions, Request, Steps
 from fretsaw.layout import Block, Bounds, PageIndex
@@ -34,7 +35,14 @@ from fretsaw.parquet.dictionary import dictionary_segment, is_only_dictionary
 from fretsaw.parquet.fields import Fields
 from fretsaw.parquet.find import needles, rows_of_pages
 from fretsaw.parquet.footer import Footer, chunk_start, read_footer
-from fretsaw.parquet.index import InvalidIndex, column_index, hopped_index, offset_index
+from fretsaw.parquet.index import (
+    Hopped,
+    InvalidIndex,
+    column_index,
+    hop_rows,
+    hopped_index,
+    offset_index,
+)
 from fretsaw.parquet.pages import CorruptPage
 from fretsaw.parquet.small import ARROW_SCHEMA, OutOfRange, decode, decode_columns
 from fretsaw.parquet.writer import writer_of
@@ -77,6 +85,7 @@ class ParquetReader:
         self._options = options
         self._wholes: dict[tuple[int, int], PageIndex] = {}
         self._writer = writer_of(footer.created_by)
+        self._token = object()
 
     @property
     def metadata(self) -> Mapping[bytes, bytes]:
@@ -115,10 +124,22 @@ class ParquetReader:
         place = self._offset_index_place(block, leaf)
         if place is None:
             with self._translated(_at(leaf, block.ordinal)):
-                return (yield from hopped_index(whole, leaf.is_repeated, until))
+                return (yield from self._hopped(block, leaf, whole, until))
         (data,) = yield Request([place], "index")
         with self._translated(f"the offset index of {_at(leaf, block.ordinal)}"):
             return offset_index(data.to_pybytes(), whole)
+
+    def _hopped(
+        self, block: Block, leaf: SchemaNode, whole: PageIndex, until: int
+    ) -> Steps[PageIndex]:
+        """The pages by their headers: each chunk is gone through once, as far as is needed."""
+        key = (self._token, block.ordinal, leaf.leaf_index)
+        chunk, before = self._chunk(block, leaf), cast(Hopped | None, PAGES.get(key))
+        verify = self._options.verify
+        hopped = yield from hop_rows(chunk, block.num_rows, before, until, verify)
+        if hopped is not None and hopped is not before:
+            PAGES.put(key, hopped, hopped.nbytes)
+        return hopped_index(whole, chunk, hopped)
 
     def block_bounds(self, blocks: Sequence[Block], leaf: SchemaNode) -> Steps[Bounds]:
         yield from ()
