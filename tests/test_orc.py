@@ -246,6 +246,11 @@ def test_open_tells_what_is_in_the_file(path: Path) -> None:
                 rows,
             )
             assert (block.offset, block.midpoint) == (stripe.span.start, stripe.midpoint)
+            stored = stripe.span.end - stripe.span.start
+            assert block.compressed_size == stored
+            # ORC says nothing of what compressed streams become.
+            is_plain = layout.compression == "uncompressed"
+            assert block.uncompressed_size == (stored if is_plain else None)
             assert file.read_stripe(number).num_rows == rows
         assert_same_rows(opened.scan().to_arrow(), oracle(path))
 

@@ -268,7 +268,13 @@ def count_changes(found: Mapping[str, Any], rng: np.random.Generator) -> Mapping
     ]
     change = changes[int(rng.integers(len(changes)))]
     after = {**found, **change}
-    evidence = any(after.get(name) for name in after if name not in ("values", "has_null"))
+    silent = ("values", "has_null", "positions")
+    empty = ("trues", "int_sum", "double_sum", "string_sum", "binary_sum", "decimal_sum")
+    evidence = any(
+        fact is not None and (fact or name not in empty)
+        for name, fact in after.items()
+        if name not in silent
+    )
     # With nothing else in it, an entry of nulls only is one.
     is_lie = after.get("values") == 0 and after.get("has_null") and not evidence
     return {} if is_lie or rng.random() < 0.3 else change

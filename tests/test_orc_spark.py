@@ -95,6 +95,26 @@ def test_a_bloom_filter_leaves_few_strides(written: Path) -> None:
     assert trace.rows_decoded <= 2 * 2 * STRIDE
 
 
+def test_bloom_filters_of_decimals_and_binaries(spark: Any, tmp_path: Path) -> None:
+    spread = [row * 7919 % 10_007 - 5_000 for row in range(ROWS)]
+    columns: dict[str, tuple[pa.DataType, list[Any]]] = {
+        "price": (pa.decimal128(12, 2), [Decimal(n) / 100 for n in spread]),
+        "round": (pa.decimal128(12, 4), [Decimal(n * 10) for n in spread]),
+        "whole": (pa.decimal128(20, 0), [Decimal(n * 100) for n in spread]),
+        "long": (pa.decimal128(38, 6), [Decimal(n) * 10**20 / 8 for n in spread]),
+        "blob": (pa.binary(), [f"b{n}".encode() for n in spread]),
+    }
+    table = pa.table({name: pa.array(values, kind) for name, (kind, values) in columns.items()})
+    path = by_spark(spark, table, tmp_path, "zstd", list(columns))
+    for name, (_, values) in columns.items():
+        for value in [*values[::611], values[spread.index(0)]]:
+            found = fs.scan(path).filter(col(name) == value).with_row_index("at").to_arrow()
+            assert found["at"].to_pylist() == [n for n, v in enumerate(values) if v == value]
+            with fs.open(path) as file:
+                kept = len(file.prune(col(name) == value).indices())
+            assert kept <= 2 * STRIDE
+
+
 @pytest.mark.parametrize(
     ("condition", "matches"),
     [

@@ -20,7 +20,8 @@ Int64s = npt.NDArray[np.int64]
 class Block:
     """A row group (Parquet) or stripe (ORC): rows that are stored together.
 
-    `first_row` counts from the start of the file; `offset` and the sizes are in bytes.
+    `first_row` counts from the start of the file; `offset` and the sizes are in bytes. Of a
+    compressed stripe the uncompressed size is None: ORC does not say it.
     """
 
     ordinal: int
@@ -28,7 +29,7 @@ class Block:
     num_rows: int
     offset: int
     compressed_size: int
-    uncompressed_size: int
+    uncompressed_size: int | None
 
     @property
     def midpoint(self) -> int:

@@ -19,15 +19,18 @@ from fretsaw.values import NAN_KEY, float_at
 
 _WORD = (1 << 64) - 1
 _SEED = 104729
-_CPP = 1
+_JAVA, _CPP = 0, 1
 _HASHED_WRONGLY = ((1, 6, 11), (1, 7, 0))  # ORC-1024: the C++ writer before them, and they
 _VERSION = re.compile(rb"(\d+)\.(\d+)\.(\d+)")
 _MILLISECOND, _SECOND_DAY = 10**6, 86_400 * 10**9
 
 
-def is_trusted(footer: Footer) -> bool:
+def is_trusted(footer: Footer, leaf: SchemaNode) -> bool:
     """Whether the writer's filters can be believed."""
-    if footer.message.writer != _CPP:
+    writer = footer.message.writer
+    if leaf.physical_type in ("BINARY", "DECIMAL") and writer not in (_JAVA, _CPP):
+        return False  # nobody says what others hash
+    if writer != _CPP:
         return True
     version = _VERSION.match(footer.message.software_version)
     if version is None:
@@ -37,12 +40,14 @@ def is_trusted(footer: Footer) -> bool:
 
 
 def hashes(keys: Sequence[Any], leaf: SchemaNode) -> list[int] | None:
-    """The hashes of some keys; None if one has none, so that filters prove nothing."""
+    """All hashes that some keys may have; None if one has none, so that filters prove nothing."""
     kind = leaf.physical_type
     if kind in ("SHORT", "INT", "LONG", "DATE"):  # of bytes, some writers hash others
         return [_integer_hash(key) for key in keys]
-    if kind in ("STRING", "VARCHAR"):
+    if kind in ("STRING", "VARCHAR", "BINARY"):
         return [_bytes_hash(key) for key in keys]
+    if kind == "DECIMAL":
+        return [_bytes_hash(text) for key in keys for text in _texts(key, leaf.arrow_type.scale)]
     if kind == "DOUBLE":  # of 32 bits, some writers hash what it was before
         if NAN_KEY in keys:
             return None  # NaNs differ in their bits
@@ -53,6 +58,15 @@ def hashes(keys: Sequence[Any], leaf: SchemaNode) -> list[int] | None:
             return None  # writers round times before 1970, and what is near, in different ways
         return [_integer_hash(key // _MILLISECOND) for key in keys]
     return None
+
+
+def _texts(unscaled: int, scale: int) -> set[bytes]:
+    """How writers spell a decimal: with all digits of its type, or without zeros at the end."""
+    digits = str(abs(unscaled)).rjust(scale + 1, "0")
+    point = len(digits) - scale
+    sign, whole, rest = "-" if unscaled < 0 else "", digits[:point], digits[point:]
+    spelled = (f"{whole}.{tail}" if tail else whole for tail in (rest, rest.rstrip("0")))
+    return {f"{sign}{text}".encode() for text in spelled}
 
 
 def may_hold(stored: bytes, wanted: Sequence[int], strides: int) -> npt.NDArray[np.bool_] | None:

@@ -89,7 +89,7 @@ class _Cut:
     kind: int
     column: int
     coding: Coding
-    is_varints: bool
+    is_decimals: bool
     begin: Place
     following: Place | None
     """Where the stride behind the first begins; None at the end of the stream."""
@@ -207,7 +207,7 @@ def _segments(
     segments = []
     for (first, last), run, data_of_run in zip(stretches, cuts, stored, strict=True):
         streams: list[tuple[int, int, Pieces]] = [
-            (c.kind, c.column, _begun(c, data, codec, stripe.runs(c.column)))
+            (c.kind, c.column, _begun(c, data, codec, _version(c, stripe)))
             for c, data in zip(run, data_of_run, strict=True)
         ]
         streams += dictionaries
@@ -395,7 +395,7 @@ def _require_amount(c: _Cut, head: _Head, version: int) -> None:
         values, bits = c.following[2:]
     if c.coding == "bytes":
         between = head.data[skip:target]
-        found = _count_varints(between) if c.is_varints else len(between)
+        found = _count_varints(between) if c.is_decimals else len(between)
         if found != c.amount or target < skip:
             raise CannotCut("a stride of another size")
         return
@@ -413,6 +413,11 @@ def _require_amount(c: _Cut, head: _Head, version: int) -> None:
 
 def _count_varints(data: bytes) -> int:
     return int(np.count_nonzero(np.frombuffer(data, np.uint8) < 128))
+
+
+def _version(c: _Cut, stripe: Stripe) -> int:
+    """Which version of run-length encoding a stream has; decimals in runs have the second."""
+    return 2 if c.is_decimals and c.kind == DATA else stripe.runs(c.column)
 
 
 def _runs(coding: Coding, version: int) -> Runs:

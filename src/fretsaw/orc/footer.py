@@ -69,7 +69,7 @@ def read_footer(name: str, size: int, tail: pa.Buffer) -> Steps[Footer]:
         return Footer(
             types=message.types,
             stripes=message.stripes,
-            blocks=_blocks(message.stripes, size),
+            blocks=_blocks(message.stripes, size, codec),
             stride=message.row_index_stride,
             codec=codec,
             postscript=postscript,
@@ -83,7 +83,7 @@ def read_footer(name: str, size: int, tail: pa.Buffer) -> Steps[Footer]:
         ) from None
 
 
-def _blocks(stripes: Any, size: int) -> tuple[Block, ...]:
+def _blocks(stripes: Any, size: int, codec: Codec) -> tuple[Block, ...]:
     blocks: list[Block] = []
     first_row = 0
     for ordinal, stripe in enumerate(stripes):
@@ -97,8 +97,9 @@ def _blocks(stripes: Any, size: int) -> tuple[Block, ...]:
             raise MalformedOrc(f"stripe {ordinal} does not say how many rows it has, or no footer")
         if stripe.number_of_rows and not stripe.footer_length:
             raise MalformedOrc(f"stripe {ordinal} has no footer")
+        plain = stored if codec.kind == metadata.NONE else None
         blocks.append(
-            Block(ordinal, first_row, stripe.number_of_rows, stripe.offset, stored, stored)
+            Block(ordinal, first_row, stripe.number_of_rows, stripe.offset, stored, plain)
         )
         first_row += stripe.number_of_rows
     return tuple(blocks)

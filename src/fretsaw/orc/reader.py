@@ -185,7 +185,7 @@ class OrcReader:
         self, block: Block, leaf: SchemaNode, keys: Sequence[Any]
     ) -> Steps[RowSelection | None]:
         wanted = bloom.hashes(keys, leaf)
-        trusted = bloom.is_trusted(self._footer) and self._is_believable(block)
+        trusted = bloom.is_trusted(self._footer, leaf) and self._is_believable(block)
         if wanted is None or not self._footer.stride or not trusted:
             return None
         yield from self.locate([block])
@@ -199,7 +199,12 @@ class OrcReader:
         with self._translated(f"the Bloom filter of {_at(leaf, block.ordinal)}"):
             data = self._footer.codec.unpacked(stored.to_pybytes())
             keep = bloom.may_hold(data, wanted, len(boundaries) - 1)
-        return None if keep is None else RowSelection.from_pages(keep, boundaries)
+        if keep is None:
+            return None
+        if any(kind == "STRUCT" for _, kind in self._chain(leaf)):
+            # Values that null structs hide are hashed in their strides, and read in later ones.
+            keep[:] = keep.any()
+        return RowSelection.from_pages(keep, boundaries)
 
     def dictionary(self, block: Block, leaf: SchemaNode) -> Steps[pa.ChunkedArray | None]:
         yield from ()

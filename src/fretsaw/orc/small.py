@@ -17,7 +17,10 @@ from fretsaw.orc.metadata import KINDS, NONE, Codec, messages
 from fretsaw.scratch import Allocate
 
 _LIST, _MAP, _STRUCT = KINDS.index("LIST"), KINDS.index("MAP"), KINDS.index("STRUCT")
+_DECIMAL = KINDS.index("DECIMAL")
 _VERSION = (0, 12)
+_UNSTABLE = (1, 9999)
+"""Where this version of the format differs: short decimals are runs of integers."""
 
 
 def empty_file(types: Any, columns: Sequence[int]) -> pa.Buffer:
@@ -29,7 +32,7 @@ def empty_file(types: Any, columns: Sequence[int]) -> pa.Buffer:
         root.subtypes.append(len(found))
         _copy(types, column, found)
     footer = messages["Footer"](header_length=len(metadata.MAGIC), types=found)
-    return pa.py_buffer(metadata.MAGIC + _ending(footer, Codec(NONE, 0), 0))
+    return pa.py_buffer(metadata.MAGIC + _ending(footer, Codec(NONE, 0), 0, _VERSION))
 
 
 def _copy(types: Any, column: int, found: list[Any]) -> None:
@@ -101,7 +104,10 @@ def _small_file(
         )
         position += size + len(end)
     message.content_length = position
-    pieces.append(_ending(message, footer.codec, footer.postscript.writer_version))
+    is_unstable = tuple(footer.postscript.version) == _UNSTABLE
+    has_decimals = any(one.kind == _DECIMAL for one in types)  # Arrow warns of it
+    version = _UNSTABLE if is_unstable and has_decimals else _VERSION
+    pieces.append(_ending(message, footer.codec, footer.postscript.writer_version, version))
     body = allocate(sum(map(len, pieces)))
     view, place = memoryview(body).cast("B"), 0
     for piece in pieces:
@@ -135,14 +141,14 @@ def _types(parts: Sequence[OrcPart], footer: Footer) -> tuple[list[Any], list[di
     return types, numbers
 
 
-def _ending(footer: Any, codec: Codec, writer_version: int) -> bytes:
+def _ending(footer: Any, codec: Codec, writer_version: int, version: Sequence[int]) -> bytes:
     """Footer and postscript."""
     stored = codec.as_stored(footer.SerializeToString())
     postscript = messages["PostScript"](
         footer_length=len(stored),
         compression=codec.kind,
         block_size=codec.block_size,
-        version=_VERSION,
+        version=version,
         metadata_length=0,
         writer_version=writer_version,
         magic=metadata.MAGIC,
