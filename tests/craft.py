@@ -198,7 +198,10 @@ class Crafted:
         return self
 
     def set_column_index(self, column: str, changes: Sequence[Changes | bytes | None]) -> Self:
-        """Change the column index in each row group, replace it by bytes, or take it out."""
+        """Change the column index in each row group, replace it by bytes, or take it out.
+
+        Histograms of levels, which would give the truth away, are left out unless given.
+        """
         for chunk, change in zip(self.chunks(column), changes, strict=True):
             _, place = chunk.pop(COLUMN_INDEX_AT, (I64, None))
             chunk.pop(COLUMN_INDEX_AT + 1, None)
@@ -207,7 +210,7 @@ class Crafted:
             elif change is not None:
                 before = Reader(self._body, place).struct() if place else {}
                 hidden = {name: None for name in COLUMN_INDEX if name.endswith("histograms")}
-                index = changed(COLUMN_INDEX, before, {**change, **hidden})
+                index = changed(COLUMN_INDEX, before, {**hidden, **change})
                 self._append(chunk, COLUMN_INDEX_AT, encoded(index))
         return self
 

@@ -22,7 +22,15 @@ import pytest
 
 import fretsaw as fs
 from fretsaw import col
-from tests.craft import COLUMN_INDEX_AT, I32, I64, IEEE754_ORDER, UNHEARD_ORDER, Crafted
+from tests.craft import (
+    COLUMN_INDEX_AT,
+    I32,
+    I64,
+    IEEE754_ORDER,
+    META_DATA,
+    UNHEARD_ORDER,
+    Crafted,
+)
 
 pytestmark = pytest.mark.slow
 
@@ -978,9 +986,79 @@ NULLS = {
 }
 
 
+NO_BOUNDS = {**OLD_BOUNDS, "min_value": None, "max_value": None}
+FULL = [1, 2, 3, 4, 5, 6, 7, 8, 2, 2, 2, 2, 3, 0, 1, 9]
+
+
+def counting_one_less(run: Sequence[Any]) -> Facts:
+    """One null is left out of the count, the first of the run."""
+    return {"null_count": max(0, sum(value is None for value in run) - 1)}
+
+
+def totals(values: Sequence[Any]) -> Change:
+    """The true number of nulls in the statistics of blocks, and nothing else there."""
+    counts = [sum(value is None for value in block) for block in runs_of(values, BLOCK)]
+    facts = [{**NO_BOUNDS, "null_count": count} for count in counts]
+    return lambda file: file.set_statistics("x", facts)
+
+
+NULLS |= {
+    "negative count": Trap(INT, GAPPED, GAPPED_TESTS, always(null_count=-1)),
+    "very negative count": Trap(INT, GAPPED, GAPPED_TESTS, always(null_count=-(2**63))),
+    "more nulls than rows": Trap(INT, GAPPED, GAPPED_TESTS, always(null_count=BLOCK + 1)),
+    "a count of zero by default": Trap(
+        INT, GAPPED, GAPPED_TESTS, always(null_count=0, **NO_BOUNDS)
+    ),
+    "decimals, a count of zero by default": Trap(
+        KINDS["decimal in FLBA"],
+        [None, Decimal(1), None, Decimal(2)] * 4,
+        both_ways(every_test(Decimal(0), Decimal(20))),
+        always(null_count=0, **NO_BOUNDS),
+    ),
+    "all null by the count, bounds deny it": Trap(
+        INT, FULL, GAPPED_TESTS, lambda run: {**honest(INT)(run), "null_count": len(run)}
+    ),
+    "all null by the count, deprecated bounds deny it": Trap(
+        INT,
+        FULL,
+        GAPPED_TESTS,
+        lambda run: {**deprecated(honest(INT))(run), "null_count": len(run)},
+        levels=("block",),
+    ),
+    "all null by the count, one bound denies it": Trap(
+        INT,
+        FULL,
+        GAPPED_TESTS,
+        lambda run: {**NO_BOUNDS, "max_value": INT.stored(9), "null_count": len(run)},
+        levels=("block",),
+    ),
+    "pages that have less nulls than their block": Trap(
+        INT, GAPPED, GAPPED_TESTS, counting_one_less, totals(GAPPED), levels=("page",)
+    ),
+}
+
+
 @traps(NULLS)
 def test_null_counts_that_prove_nothing(trap: Trap, level: str) -> None:
     trap.check(level)
+
+
+NUM_VALUES = 5  # the field of ColumnMetaData
+
+
+@pytest.mark.parametrize("count", [0, 3, BLOCK + 1, -1, None])
+def test_counts_of_values_other_than_the_rows_prove_nothing(count: int | None) -> None:
+    def change(file: Crafted) -> None:
+        for chunk in file.chunks("x"):
+            chunk[META_DATA][1].pop(NUM_VALUES)
+            if count is not None:
+                chunk[META_DATA][1][NUM_VALUES] = (I64, count)
+
+    for nulls in (count, BLOCK, 0):
+        describe = always(null_count=nulls, **NO_BOUNDS)
+        for values in (FULL, GAPPED):
+            data = crafted(values, INT, "block", describe, change)
+            check_or_refuse(data, values, GAPPED_TESTS)
 
 
 @levels
@@ -1024,6 +1102,39 @@ NULL_PAGES = {
         FILLED, ALL_TESTS, plus(INT_TRUE, null_page=True, **EMPTY)
     ),
     "claimed filled, counts deny it": page_trap(FILLED, COMPARED, plus(INT_TRUE, null_count=PAGE)),
+    "claimed null, negative counts": page_trap(
+        FILLED, ALL_TESTS, plus(INT_TRUE, null_page=True, null_count=-1, **EMPTY)
+    ),
+    "claimed null, more nulls than rows": page_trap(
+        FILLED, ALL_TESTS, plus(INT_TRUE, null_page=True, null_count=PAGE + 1, **EMPTY)
+    ),
+    "claimed null, bounds deny it": page_trap(
+        FILLED, ALL_TESTS, plus(INT_TRUE, null_page=True, null_count=PAGE)
+    ),
+    "claimed null, no counts, bounds deny it": page_trap(
+        FILLED, ALL_TESTS, plus(INT_TRUE, null_page=True, null_count=None)
+    ),
+    "claimed null, the block has no nulls": Trap(
+        INT,
+        FULL,
+        ALL_TESTS,
+        plus(INT_TRUE, null_page=True, null_count=PAGE, **EMPTY),
+        totals(FULL),
+        levels=("page",),
+    ),
+    "claimed null, levels deny it": Trap(
+        INT,
+        FULL,
+        ALL_TESTS,
+        plus(INT_TRUE, null_page=True, null_count=PAGE, **EMPTY),
+        lambda file: file.set_column_index(
+            "x", [{"definition_level_histograms": [0, PAGE, 0, PAGE]}] * 2
+        ),
+        levels=("page",),
+    ),
+    "filled, empty bounds, counts of zero": page_trap(
+        FILLED, ALL_TESTS, plus(INT_TRUE, **EMPTY, null_count=0)
+    ),
     "null, claimed filled": page_trap(HOLLOW, ALL_TESTS, plus(INT_TRUE, null_page=False)),
     "null, claimed filled, no counts": page_trap(
         HOLLOW, ALL_TESTS, plus(INT_TRUE, null_page=False, null_count=None)
@@ -1102,6 +1213,40 @@ def test_a_count_of_no_nulls_below_a_list_says_nothing_of_lists(level: str) -> N
     predicates = [*ALL, *(~test for test in ANY), *both_ways(nulls), is_null(), is_not_null()]
     data = crafted(LISTS, LIST, level, always(null_count=0), column=IN_LIST)
     check(data, LISTS, predicates)
+
+
+# As many nulls as rows in each page, and values beside them.
+SPARSE = [[row, None] for row in range(16)]
+
+
+@pytest.mark.parametrize("levels", ["absent", "true", "too few", "negative", "zero"])
+@pytest.mark.parametrize("counted", [True, False])
+def test_null_pages_below_a_list_prove_nothing_unless_levels_agree(
+    counted: bool, levels: str
+) -> None:
+    """Writers call a page null where its nulls are as many as its rows."""
+    histograms = {
+        "absent": None,
+        "true": [0, 0, PAGE, PAGE] * 2,
+        "too few": [0, 0, PAGE, 0],
+        "negative": [0, 0, PAGE + 1, -1] * 2,
+        "zero": [0] * 8,
+    }[levels]
+    describe = always(null_page=True, null_count=PAGE if counted else None, **EMPTY)
+
+    def change(file: Crafted) -> None:
+        file.set_column_index(IN_LIST, [{"definition_level_histograms": histograms}] * 2)
+
+    data = crafted(SPARSE, LIST, "page", describe, change, IN_LIST)
+    check(data, SPARSE, both_ways([*ANY, *ALL, *folded("any", 1, 9), is_null(), is_not_null()]))
+
+
+def test_null_pages_below_a_list_are_ruled_out_where_levels_agree() -> None:
+    lists: list[Any] = [[None], [], None, [None, None], [1], [None, 2], None, [3]]
+    data = written(lists, LIST).to_bytes()
+    with fs.open(data) as file:
+        assert file.prune(col("x").any() < 10).indices().tolist() == [4, 5, 6, 7]
+    check(data, lists, both_ways([*ANY, *ALL]))
 
 
 @levels

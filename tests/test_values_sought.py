@@ -445,6 +445,17 @@ class Filtered(Crafted):
 
 
 MIXED = [f"text {i % 3}" for i in range(60)] + [f"text 1 {i:03}" for i in range(60)]
+
+
+def stats_of(*pages: tuple[int, int, int | None]) -> tuple[int, Any]:
+    """How many pages have which type and encoding; a count may be absent."""
+    fields = [
+        {at: (I32, number) for at, number in enumerate(page, 1) if number is not None}
+        for page in pages
+    ]
+    return 13, (LIST, (STRUCT, fields))
+
+
 # What the metadata say: their encodings (field 2) and how many pages have which (field 13)
 NO_STATS, NO_ENCODINGS = (13, None), (2, None)
 MIXED_CHANGES: dict[str, list[tuple[int, Any]]] = {
@@ -454,6 +465,11 @@ MIXED_CHANGES: dict[str, list[tuple[int, Any]]] = {
     "no stats, encodings that lie": [NO_STATS, (2, (LIST, (I32, [3, 8])))],
     "no stats, encodings that lie as of old": [NO_STATS, (2, (LIST, (I32, [2, 3])))],
     "empty stats": [(13, (LIST, (STRUCT, [])))],
+    "stats of an index page": [stats_of((2, 0, 1), (0, 8, 4), (1, 0, 4))],
+    "stats of an unknown page": [stats_of((2, 0, 1), (0, 8, 4), (3, 8, 4), (9, 0, 4))],
+    "stats of an unknown page in the dictionary": [stats_of((2, 0, 1), (0, 8, 4), (9, 8, 4))],
+    "stats of no page": [stats_of((2, 0, 1), (0, 8, 0))],
+    "stats without a count": [stats_of((2, 0, 1), (0, 8, None))],
     "no encodings": [NO_ENCODINGS],
     "encodings that lie": [(2, (LIST, (I32, [3, 8])))],
     "encodings that lie as of old": [(2, (LIST, (I32, [2, 3])))],

@@ -44,6 +44,11 @@ class Order:
         """Whether bounds had this order before there were column orders."""
         return self.kind in ("bool", "int", "float") and self.width != _HALF
 
+    @property
+    def bounds_all(self) -> bool:
+        """Whether every value has bounds: not NaN, and no bytes that are too long for them."""
+        return self.kind not in ("float", "bytes")
+
 
 def counts_nulls(created_by: str | None) -> bool:
     """Whether the writer can be trusted to count all nulls."""
@@ -98,36 +103,74 @@ def chunk_bounds(
     chunks: Sequence[Any], row_counts: Int64s, order: Order | None, trusts: "Trusts"
 ) -> Bounds:
     """What the statistics of a leaf's chunks say; `chunks` are their indexed metadata."""
-    columns = [chunk.meta_data for chunk in chunks]
-    stats = [None if column is None else column.statistics for column in columns]
-    values = _integers([None if column is None else column.num_values for column in columns])
-    null_counts = trusts.null_counts(_integers([s and s.null_count for s in stats]), values)
+    stats, values = _statistics(chunks)
+    null_counts = chunk_null_counts(chunks, row_counts, trusts)
     lower, upper, exact = _stored_bounds(stats, order, trusts.column_order)
-    return _bounds(
+    all_null = (null_counts == values) & (values > 0)
+    # Bounds of no values, or no bounds of values that would have some.
+    contradicted = all_null & np.array([_says_bounds(stat) for stat in stats], np.bool_)
+    if order is not None and order.bounds_all and not trusts.no_nulls:
+        empty = np.array([not _says_bounds(stat) for stat in stats], np.bool_)
+        contradicted |= (null_counts == 0) & empty
+    bounds = _bounds(
         order,
         lower,
         upper,
         exact=exact,
-        all_null=(null_counts == values) & (values > 0) & ~np.full(len(chunks), trusts.no_nulls),
+        all_null=all_null & ~contradicted,
         nan_counts=_integers([s and s.nan_count for s in stats]),
-        null_counts=null_counts,
+        null_counts=np.where(contradicted, -1, null_counts),
         row_counts=row_counts,
     )
+    bounds.known[contradicted] = False
+    return bounds
+
+
+def _statistics(chunks: Sequence[Any]) -> tuple[list[Any], Int64s]:
+    """The statistics of chunks, and how many values and nulls each has."""
+    columns = [chunk.meta_data for chunk in chunks]
+    stats = [None if column is None else column.statistics for column in columns]
+    return stats, _integers([None if column is None else column.num_values for column in columns])
+
+
+def chunk_null_counts(chunks: Sequence[Any], row_counts: Int64s, trusts: "Trusts") -> Int64s:
+    """How many nulls statistics claim, where that can be believed; -1 elsewhere."""
+    stats, values = _statistics(chunks)
+    fits = values == row_counts if trusts.flat else values >= row_counts
+    stored = _integers([s and s.null_count for s in stats])
+    return trusts.null_counts(np.where(fits, stored, -1), values)
 
 
 def page_bounds(
-    indexes: Sequence[Any], row_counts: Int64s, order: Order | None, trusts: "Trusts", flat: bool
+    indexes: Sequence[Any],
+    row_counts: Int64s,
+    order: Order | None,
+    trusts: "Trusts",
+    totals: Int64s,
 ) -> Bounds:
-    """What the column indexes of a leaf's chunks say, of all their pages together."""
+    """What the column indexes of a leaf's chunks say, of all their pages together.
+
+    The nulls of each chunk in `totals` are those of its pages, where they are known.
+    """
     null_pages = np.array([null for index in indexes for null in index.null_pages], np.bool_)
     lower = [bound for index in indexes for bound in index.min_values]
     upper = [bound for index in indexes for bound in index.max_values]
-    null_counts = trusts.null_counts(
-        _per_page(indexes, "null_counts"), row_counts if flat else None
-    )
-    counted = null_counts >= 0
-    denied = null_counts != row_counts if flat else null_counts < row_counts
-    contradicted = counted & np.where(null_pages, denied, (null_counts == row_counts) & flat)
+    stored, counted = _per_page(indexes, "null_counts"), _are_there(indexes, "null_counts")
+    null_counts = trusts.null_counts(stored, row_counts if trusts.flat else None)
+    contradicted = counted & (stored < 0)
+    if trusts.flat:
+        contradicted |= counted & ((stored > row_counts) | (null_pages != (stored == row_counts)))
+        miscounted = _miscounted(indexes, totals)
+    else:
+        contradicted |= counted & null_pages & (stored < row_counts)
+        miscounted = np.zeros(len(stored), np.bool_)
+    contradicted |= null_pages & (trusts.no_nulls | _have_values(indexes, row_counts, trusts))
+    # Null pages have empty bounds, others have not.
+    empty = np.array([not low for low in lower], np.bool_)
+    empty &= np.array([not high for high in upper], np.bool_)
+    contradicted |= null_pages & ~empty
+    if order is not None and order.kind != "bytes":
+        contradicted |= ~null_pages & empty
     contradicted &= row_counts > 0
     ordered = order if trusts.column_order else None
     none: list[bytes | None] = [None] * len(lower)
@@ -136,15 +179,44 @@ def page_bounds(
         none if ordered is None else lower,
         none if ordered is None else upper,
         exact=np.full(len(lower), order is not None and order.kind != "bytes"),
-        all_null=null_pages & ~contradicted,
+        all_null=null_pages & ~contradicted & ~miscounted,
         nan_counts=_per_page(indexes, "nan_counts"),
-        null_counts=np.where(contradicted, -1, null_counts),
+        null_counts=np.where(contradicted | miscounted, -1, null_counts),
         row_counts=row_counts,
     )
     bounds.known[contradicted | null_pages] = False
     if order is not None and order.kind == "bytes":
         bounds.known[np.array([not bound for bound in upper], np.bool_)] = False
     return bounds
+
+
+def _miscounted(indexes: Sequence[Any], totals: Int64s) -> Booleans:
+    """For each page, whether those of its chunk have other nulls together than the chunk."""
+    wrong = [np.zeros(0, np.bool_)]
+    for index, total in zip(indexes, totals.tolist(), strict=True):
+        counts = index.null_counts
+        is_wrong = counts is not None and total >= 0 and sum(counts) != total
+        wrong.append(np.full(len(index.null_pages), is_wrong))
+    return np.concatenate(wrong)
+
+
+def _have_values(indexes: Sequence[Any], row_counts: Int64s, trusts: "Trusts") -> Booleans:
+    """For each page, whether it has values by its levels, or below a list might have some.
+
+    There, writers claim null pages by counts that mean other things.
+    """
+    found = [np.zeros(0, np.bool_)]
+    end = 0
+    for index in indexes:
+        begin, end = end, end + len(index.null_pages)
+        if index.levels is None or len(index.levels) != (end - begin) * trusts.levels:
+            found.append(np.full(end - begin, not trusts.flat))
+            continue
+        levels = np.array(index.levels, np.int64).reshape(end - begin, trusts.levels)
+        total, rows = levels.sum(axis=1), row_counts[begin:end]
+        fits = (levels >= 0).all(axis=1) & (total == rows if trusts.flat else total >= rows)
+        found.append(~fits | (levels[:, -1] != 0))
+    return np.concatenate(found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +228,10 @@ class Trusts:
     counts_nulls: bool
     no_nulls: bool
     """Whether the leaf cannot be null."""
+    flat: bool
+    """Whether each row has one value or null, not a list of them."""
+    levels: int
+    """How many definition levels there are: values have the last."""
 
     def null_counts(self, stored: Int64s, most: Int64s | None) -> Int64s:
         """The counts that can be believed; -1 for others."""
@@ -167,9 +243,16 @@ class Trusts:
         return np.where(possible, stored, -1)
 
 
-def cannot_be_null(elements: Sequence[Any]) -> bool:
-    """Whether all of a chain is required."""
-    return all(element.repetition_type == REQUIRED for element in elements)
+def definition_levels(elements: Sequence[Any]) -> int:
+    """How many definition levels a chain has; one where all of it is required."""
+    return 1 + sum(1 for element in elements if element.repetition_type != REQUIRED)
+
+
+def _says_bounds(stat: Any) -> bool:
+    """Whether statistics have a bound, whatever it is worth."""
+    if stat is None:
+        return False
+    return any(b is not None for b in (stat.min, stat.max, stat.min_value, stat.max_value))
 
 
 def _stored_bounds(
@@ -258,6 +341,12 @@ def _objects(values: Sequence[Any]) -> npt.NDArray[Any]:
 
 def _integers(values: Sequence[Any]) -> Int64s:
     return np.array([-1 if value is None else value for value in values], np.int64)
+
+
+def _are_there(indexes: Sequence[Any], name: str) -> Booleans:
+    """For each page, whether its index has these counts."""
+    there = [np.full(len(i.null_pages), getattr(i, name) is not None) for i in indexes]
+    return np.concatenate([np.zeros(0, np.bool_), *there])
 
 
 def _per_page(indexes: Sequence[Any], name: str) -> Int64s:

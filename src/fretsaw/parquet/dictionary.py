@@ -22,13 +22,14 @@ _SMALL_PART = 4  # a dictionary is worth reading if it is this part of its chunk
 
 def is_only_dictionary(column: Any) -> bool:
     """Whether the metadata of a chunk prove that every data page refers to the dictionary."""
-    data_pages = [
-        stats
-        for stats in column.encoding_stats or []
-        if stats.page_type in (metadata.DATA_PAGE, metadata.DATA_PAGE_V2)
-    ]
+    stats = column.encoding_stats or []
+    # A page of an unknown type may hold data, too.
+    data_pages = [each for each in stats if each.page_type != metadata.DICTIONARY_PAGE]
     return bool(data_pages) and all(
-        stats.encoding in metadata.DICTIONARY_ENCODINGS for stats in data_pages
+        each.page_type in (metadata.DATA_PAGE, metadata.DATA_PAGE_V2)
+        and each.encoding in metadata.DICTIONARY_ENCODINGS
+        and (each.count or 0) > 0
+        for each in data_pages
     )
 
 

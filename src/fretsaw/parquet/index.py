@@ -55,9 +55,16 @@ def offset_index(data: bytes, whole: PageIndex) -> PageIndex:
 
 
 def column_index(data: bytes, pages: PageIndex) -> Any:
-    """The column index of a chunk with these pages."""
+    """The column index of a chunk with these pages.
+
+    Its `levels` say how many values null pages have at each definition level, if it has both.
+    """
     try:
         index: Any = metadata.decode(metadata.ColumnIndex, data)
+        index.levels = None
+        if any(index.null_pages or ()):
+            levels: Any = metadata.decode(metadata.ColumnIndexLevels, data)
+            index.levels = levels.definition_level_histograms
     except metadata.MalformedThrift as error:
         raise InvalidIndex(str(error)) from None
     required = (index.null_pages, index.min_values, index.max_values)

@@ -204,8 +204,11 @@ ColumnIndex = _struct(
     null_counts=(5, [_LONG]),
     nan_counts=(8, [_LONG]),
 )
+ColumnIndexLevels = _struct("ColumnIndexLevels", definition_level_histograms=(7, [_LONG]))
 # And once more, for what only tests of equality need.
-PageEncodingStats = _struct("PageEncodingStats", page_type=(1, _INT), encoding=(2, _INT))
+PageEncodingStats = _struct(
+    "PageEncodingStats", page_type=(1, _INT), encoding=(2, _INT), count=(3, _INT)
+)
 ProbedColumn = _struct(
     "ProbedColumn",
     encoding_stats=(13, [PageEncodingStats]),

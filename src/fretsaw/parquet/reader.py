@@ -23,9 +23,10 @@ from fretsaw.parquet.bloom import may_contain, stored_values
 from fretsaw.parquet.bounds import (
     Order,
     Trusts,
-    cannot_be_null,
     chunk_bounds,
+    chunk_null_counts,
     counts_nulls,
+    definition_levels,
     order_of,
     page_bounds,
 )
@@ -167,7 +168,13 @@ class ParquetReader:
             [np.empty(0, np.int64), *(index.row_counts for index in pages if index is not None)]
         )
         order, trusts = self._order(leaf), self._trusts(leaf)
-        return pages, page_bounds(indexes, row_counts, order, trusts, not leaf.is_repeated)
+        indexed = [block for block, index in zip(blocks, pages, strict=True) if index is not None]
+        totals = chunk_null_counts(
+            [self._indexed(block, leaf) for block in indexed],
+            np.array([block.num_rows for block in indexed], np.int64),
+            trusts,
+        )
+        return pages, page_bounds(indexes, row_counts, order, trusts, totals)
 
     def bloom_rows(
         self, block: Block, leaf: SchemaNode, keys: Sequence[Any]
@@ -325,13 +332,16 @@ class ParquetReader:
     def _trusts(self, leaf: SchemaNode) -> Trusts:
         orders = self._indexed_footer.column_orders or []
         known = leaf.leaf_index < len(orders) and bool(vars(orders[leaf.leaf_index]))
+        levels = definition_levels(self.fields.chain(leaf).elements)
         order = self._order(leaf)
         if self._writer.compares_signed and order is not None and not order.was_defined:
             known = False
         return Trusts(
             column_order=known,
             counts_nulls=counts_nulls(self._footer.created_by),
-            no_nulls=cannot_be_null(self.fields.chain(leaf).elements),
+            no_nulls=levels == 1,
+            flat=not leaf.is_repeated,
+            levels=levels,
         )
 
     def _width(self, block: Block, leaf: SchemaNode) -> float:
