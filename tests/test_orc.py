@@ -20,6 +20,7 @@ from zoneinfo import ZoneInfo
 import numpy as np
 import polars as pl
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.orc as orc
 import pyarrow.parquet as pq
 import pytest
@@ -27,6 +28,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import fretsaw as fs
+from fretsaw import col
 from tests.formats import by_pyarrow, by_pyorc
 from tests.layers import assert_arrow, assert_rebuilt, leaves_of
 from tests.nested_data import (
@@ -45,6 +47,7 @@ from tests.orc_files import (
     Kind,
     Layout,
     assert_same_rows,
+    has_union,
     layout_of,
     orc_bytes,
     pyarrow_orc,
@@ -253,6 +256,28 @@ def test_open_tells_what_is_in_the_file(path: Path) -> None:
             assert block.uncompressed_size == (stored if is_plain else None)
             assert file.read_stripe(number).num_rows == rows
         assert_same_rows(opened.scan().to_arrow(), oracle(path))
+
+
+@every_file
+def test_nulls_and_values_of_every_column_are_those_of_pyarrow(path: Path) -> None:
+    """With and without what the indexes say, rows and counts."""
+    table = oracle(path)
+    for name in table.column_names:
+        column = table[name]
+        if has_union(column.type):  # pyarrow's kernels do not take them
+            continue
+        null = np.flatnonzero(column.is_null().to_numpy()).tolist()
+        asked: list[tuple[Any, list[int]]] = [(col((name,)).is_null(), null)]
+        value = column[len(column) // 2].as_py() if len(column) else None
+        if value is not None and not pa.types.is_nested(column.type) and value == value:
+            same = pc.equal(column, column[len(column) // 2]).fill_null(False)
+            asked.append((col((name,)) == value, np.flatnonzero(same.to_numpy()).tolist()))
+        for predicate, rows in asked:
+            for indexes in (True, False):
+                scan = fs.scan(path, indexes=indexes).filter(predicate)
+                assert scan.count() == len(rows)
+                found = scan.select().with_row_index("at").to_arrow()["at"].to_pylist()
+                assert found == rows, (name, predicate, indexes)
 
 
 @every_file

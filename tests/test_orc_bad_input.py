@@ -6,6 +6,7 @@ import random
 import struct
 import zlib
 from collections.abc import Callable, Iterator, Mapping
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ import pyarrow.orc as orc
 import pytest
 
 import fretsaw as fs
+from fretsaw import col
 from tests.hostile import Bench, check
 from tests.orc_craft import (
     BLOCK_SIZE,
@@ -681,3 +683,31 @@ def test_values_outside_of_the_bounds_of_their_stride_are_an_error_or_right(tmp_
             continue
         assert set(found["index"].to_pylist()) - {row} == {0, 1, 2, 3}
         stripe.stream(DATA, 3).body = stream.body
+
+
+@pytest.mark.parametrize(
+    ("kind", "facts"),
+    [
+        (pa.string(), {"string_min": "50", "string_max": "51"}),
+        (pa.decimal128(30, 2), {"decimal_min": "50.5", "decimal_max": "51"}),
+        (pa.decimal128(9, 2), {"decimal_min": "50.5", "decimal_max": "51"}),
+    ],
+    ids=str,
+)
+def test_values_outside_of_the_bounds_of_a_small_stride_are_named(
+    kind: pa.DataType, facts: dict[str, Any]
+) -> None:
+    """Strides of a few rows are checked together: the one that lies is named."""
+    numbers = [None if row % 9 == 4 else Decimal(row % 90 + 10) for row in range(400)]
+    values = numbers if pa.types.is_decimal(kind) else [n and str(n) for n in numbers]
+    table = pa.table({"row": range(400), "x": pa.array(values, kind)})
+    data = written_at_once(table, row_index_stride=10)
+    wanted = Decimal(51) if pa.types.is_decimal(kind) else "51"
+    expected = [row for row, value in enumerate(values) if value == wanted]
+    assert fs.scan(data).filter(col("x") == wanted).to_arrow()["row"].to_pylist() == expected
+    changes = [[facts if stride == 7 else {} for stride in range(40)]]
+    lying = Crafted(data).set_strides(2, changes).set_stripe_statistics(2, [None]).to_bytes()
+    with pytest.raises(fs.FileFormatError, match="page 7 has values outside of the bounds"):
+        fs.scan(lying).filter(col("x") == wanted).to_arrow()
+    everything = fs.scan(lying, indexes=False).filter(col("x") == wanted).to_arrow()
+    assert everything["row"].to_pylist() == expected

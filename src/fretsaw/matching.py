@@ -18,6 +18,7 @@ from fretsaw.schema import SchemaNode
 from fretsaw.values import NAN_KEY, Booleans, ValueSet, float_at, float_keys, successor
 
 _FEW_CUTS = 4  # compared one by one; more are searched
+_SMALL_PAGE = 300  # rows, below which pages of strings are cheaper to check together
 _INTEGERS = {8: np.int8, 16: np.int16, 32: np.int32, 64: np.int64}
 
 
@@ -52,6 +53,8 @@ def page_outside(column: pa.ChunkedArray, page_starts: Int64s, bounds: Bounds) -
         array = array.flatten()[0]
     pages = np.flatnonzero(bounds.known & (page_starts[1:] > page_starts[:-1]))
     lower, upper = bounds.lower[pages], bounds.upper[pages]
+    if len(array) < _SMALL_PAGE * len(pages) and _numbers(array) is None:
+        array = _encoded(array)
     is_encoded = isinstance(array, pa.DictionaryArray)
     keys, entries = _ranks(array) if is_encoded else (_numbers(array), None)
     if keys is None:
@@ -89,18 +92,34 @@ def page_outside(column: pa.ChunkedArray, page_starts: Int64s, bounds: Bounds) -
     return int(pages[wrong[0]]) if len(wrong) else None
 
 
+def _encoded(array: pa.Array) -> pa.Array:
+    """Strings and decimals as references to a dictionary, where Arrow can make one."""
+    kind, types = array.type, pa.types
+    can = types.is_string(kind) or types.is_binary(kind) or types.is_decimal128(kind)
+    return array.dictionary_encode() if can else array
+
+
 def _ranks(array: pa.DictionaryArray) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
     """Dictionary-encoded values by the places of their entries in order, and the entries."""
     import pyarrow.compute as pc
 
-    stored = array.dictionary.cast(pa.binary())
+    is_decimal = pa.types.is_decimal(array.dictionary.type)
+    stored = array.dictionary if is_decimal else array.dictionary.cast(pa.binary())
     order = np.asarray(pc.array_sort_indices(stored))
     ranks = np.empty(len(order), np.int32)
     ranks[order] = np.arange(len(order))
     entries = np.empty(len(order), object)
-    entries[:] = stored.take(pa.array(order)).to_pylist()
+    sorted_entries = stored.take(pa.array(order))
+    entries[:] = _unscaled(sorted_entries) if is_decimal else sorted_entries.to_pylist()
     indices = _stored(array.indices, np.dtype(array.indices.type.to_pandas_dtype()))
     return ranks.take(indices, mode="clip") if len(ranks) else indices, entries
+
+
+def _unscaled(array: pa.Array) -> list[int]:
+    """Decimals of 128 bits as the integers that they are stored as."""
+    words = _stored(array, np.dtype((np.uint64, 2)))
+    highs = words[:, 1].view(np.int64).tolist()
+    return [high << 64 | low for low, high in zip(words[:, 0].tolist(), highs, strict=True)]
 
 
 def _per_page(

@@ -187,7 +187,8 @@ def stride_pages(
         raise MalformedOrc("nulls of a union, for which writers store values")
     boundaries = stride_boundaries(block, stride)
     positions: dict[tuple[int, int], Places] = {}
-    entries = [metadata.decode("RowIndex", codec.unpacked(data)).entries for data in stored]
+    unpacked = [codec.unpacked(data) for data in stored]
+    entries = [metadata.decode("RowIndex", data).entries for data in unpacked]
     for (column, kind), of_column in zip(chain, entries, strict=True):
         if len(of_column) != len(boundaries) - 1:
             raise MalformedOrc(f"{len(of_column)} entries for {len(boundaries) - 1} strides")
@@ -197,8 +198,8 @@ def stride_pages(
             is_packed = codec.kind != metadata.NONE
             positions[stream, column] = Places(of_column, begin, end, is_packed)
             begin = end
-    for (_, kind), outer, inner in zip(chain, entries, entries[1:], strict=False):
-        if kind == "STRUCT" and (_value_counts(inner) > _value_counts(outer)).any():
+    for (_, kind), outer, inner in zip(chain, unpacked, unpacked[1:], strict=False):
+        if kind == "STRUCT" and (_all_value_counts(inner) > _all_value_counts(outer)).any():
             raise MalformedOrc("more values than there are structs that hold them")
     # As if rows were alike: exact sizes would take all positions, and strides share chunks anyway.
     size = int(whole.sizes[0]) - whole.dictionary_size
@@ -222,6 +223,12 @@ def value_counts(
         column: int(_value_counts(entries[first:last]).sum())
         for (column, _), entries in zip(chain, pages.entries, strict=True)
     }
+
+
+def _all_value_counts(row_index: bytes) -> Int64s:
+    """How many values a column has in each stride, of all strides at once."""
+    found = metadata.decode("CountedIndex", row_index).entries
+    return np.array([min(one.statistics.number_of_values, _MOST) for one in found], np.int64)
 
 
 def _value_counts(entries: Any) -> Int64s:

@@ -76,6 +76,9 @@ _MESSAGES = {
     ),
     "RowIndexEntry": "1 positions uint64*, 2 statistics bytes",
     "RowIndex": "1 entries RowIndexEntry+",
+    "ValueCount": "1 number_of_values uint64",
+    "CountedEntry": "2 statistics ValueCount",
+    "CountedIndex": "1 entries CountedEntry+",
     "BloomFilter": "1 hash_functions uint32, 3 bits bytes",
     "BloomFilterIndex": "1 filters BloomFilter+",
 }
