@@ -12,8 +12,9 @@ from datetime import date
 from decimal import Decimal
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
+import duckdb
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -306,6 +307,67 @@ def test_columns_are_matched_by_name_whatever_their_order_and_nullability(tmp_pa
     turned = fs.scan([tmp_path / "2", tmp_path / "1"]).to_arrow()
     assert turned.schema.field("a").nullable
     assert turned.to_pydict() == {"b": ["z", None, "x", "y"], "a": [3, 4, 1, None]}
+
+
+ORDERS = {1: ["b", "a"], 2: ["a", "b", "c"], 3: ["c", "a", "b"]}
+PREDICATES = ["k > 0", "k = 2", "k >= 2", "k <> 1 and a > 20", "k in (1, 3)", "k > 9", "a > 0"]
+
+
+@pytest.fixture
+def ordered_otherwise(tmp_path: Path, turns: str) -> Path:
+    """A file in each folder, with its columns in an order of its own; the first lacks one."""
+    for turn, (key, names) in enumerate(ORDERS.items()):
+        table = pa.table({name: pa.array([key * 10, key * 10 + 1]) for name in names})
+        put(tmp_path / f"k={key}" / "file", table, writer_of(turns, turn))
+    return tmp_path
+
+
+@pytest.mark.parametrize(("missing", "names"), [("error", ["b", "a"]), ("null", ["b", "a", "c"])])
+@pytest.mark.parametrize("text", PREDICATES)
+def test_a_predicate_changes_no_column(
+    ordered_otherwise: Path, text: str, missing: Literal["error", "null"], names: list[str]
+) -> None:
+    whole = fs.scan(ordered_otherwise, missing=missing)
+    expected = [
+        {**{name: a if name in ORDERS[key] else None for name in names}, "k": key}
+        for key in ORDERS
+        for a in (key * 10, key * 10 + 1)
+        if duckdb.sql(f"select 1 from (select {key} as k, {a} as a) where {text}").fetchall()
+    ]
+    scan = whole.filter(text)
+    assert whole.schema.names == [*names, "k"]
+    assert scan.schema.equals(whole.schema)
+    assert scan.to_arrow().schema.equals(whole.schema)
+    assert scan.to_arrow().to_pylist() == expected
+    assert scan.count() == len(expected)
+    assert [row.as_dict() for row in scan] == expected
+    assert scan.tail(1).to_arrow().to_pylist() == expected[-1:]
+    assert all(list(batch) == whole.schema.names for batch in scan.columns())
+    parts = [pickle.loads(pickle.dumps(part)) for part in scan.splits(target_bytes=1)]
+    assert all(part.to_arrow().schema.equals(whole.schema) for part in parts)
+    assert [row for part in parts for row in part.to_arrow().to_pylist()] == expected
+
+
+def test_of_files_that_folders_drop_only_the_first_is_opened(
+    ordered_otherwise: Path,
+) -> None:
+    with fs.trace() as trace:
+        assert fs.scan(ordered_otherwise).filter("k = 3").to_arrow().num_rows == 2
+    opened = {ordered_otherwise / f"k={key}" / "file" for key in (1, 3)}
+    assert {Path(path) for path in paths_of(trace)} == opened
+    assert {Path(path) for path in paths_of(trace, "data")} == {ordered_otherwise / "k=3" / "file"}
+    footers = [(read.path, read.offset) for read in trace.log if read.why == "footer"]
+    assert len(footers) == len(set(footers))
+
+
+def test_a_file_that_folders_drop_does_not_say_what_a_predicate_tests(tmp_path: Path) -> None:
+    put(tmp_path / "k=1" / "file", pa.table({"n": [1], "x": ["text"]}))
+    put(tmp_path / "k=2" / "file", pa.table({"n": [2], "x": [7], "y": [8]}))
+    scan = fs.scan(tmp_path).select("n")
+    assert column(scan.filter("k = 2 and x > 6")) == [2]
+    assert column(scan.filter("k = 2 and y > 6")) == [2]
+    with pytest.raises(fs.PredicateTypeError):
+        scan.filter("k > 0 and x > 6").to_arrow()
 
 
 def test_one_type_may_be_stored_in_several_ways() -> None:

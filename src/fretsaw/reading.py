@@ -92,12 +92,12 @@ class Reading:
     @cached_property
     def schema(self) -> pa.Schema:
         """The Arrow schema of the result."""
-        return self.projection(self._first).schema
+        return self.projection(self._settling).schema
 
     @property
     def nodes(self) -> Sequence[SchemaNode]:
         """The tree of each column of the result."""
-        return self.projection(self._first).nodes
+        return self.projection(self._settling).nodes
 
     def tables(self, piece_bytes: int) -> Iterator[pa.Table]:
         """The result, in pieces of about so many bytes."""
@@ -107,7 +107,7 @@ class Reading:
     def leaves(self, piece_bytes: int, leaf: Path | int | None = None) -> Iterator[Leaves]:
         """The result leaf by leaf, of all leaves or of one."""
         self.check()
-        self._apart(self._first, leaf)  # to see whether there is such a leaf
+        self._apart(self._settling, leaf)  # to see whether there is such a leaf
         return self._run(lambda file: self._apart(file, leaf), piece_bytes)
 
     def table(self, piece_bytes: int) -> pa.Table:
@@ -255,16 +255,16 @@ class Reading:
             ]
             if targets:
                 return union(targets, columns)
-        first = self._first
+        first = self._settling
         return target_of(first.reader, first.name, columns, listing.partitions, listing.several)
 
     def _where_found(
         self, columns: Sequence[Path] | None, if_repeated: str = READ_ALL
     ) -> Iterator[tuple[OpenFile, Sequence[Path] | None]]:
-        """For each file, the columns that no file before it has."""
+        """For each file, the columns that no file before it has; no predicate leaves one out."""
         missing = list(columns or [])
         error: ColumnNotFoundError | None = None
-        for file in self._files():
+        for file in self._all_files():
             if columns is None:
                 yield file, None
                 continue
@@ -288,7 +288,7 @@ class Reading:
     # Files --------------------------------------------------------------------------------------
 
     def _files(self, backward: bool = False) -> Iterator[OpenFile]:
-        """The files, opened in order as they are asked for."""
+        """The files that folders leave, opened in order as they are asked for."""
         entries, first = self.entries, self._opened
         found = {None, *(entry.found_in for entry in self.listing.entries)}
         found -= {entry.found_in for entry in entries}
@@ -308,6 +308,19 @@ class Reading:
                 raise nothing_in(str(entry.found_in))
         if first is not None and backward:
             yield first
+
+    def _all_files(self) -> Iterator[OpenFile]:
+        """All files, also those that their folders rule out."""
+        entries = self.listing.entries
+        if len(self.entries) == len(entries):
+            yield from self._files()
+            return
+        like = None
+        if self._settles_apart:
+            yield self._settling
+            like = self._settling.reader
+            entries = entries[entries.index(self._settling.entry) + 1 :]
+        yield from open_in_order(entries, self._options, lambda: self._likely_files, like)
 
     @cached_property
     def entries(self) -> Sequence[Entry]:
@@ -340,18 +353,36 @@ class Reading:
         self._most_rows = max(self._most_rows, file.num_rows, 1)
         self._likely_files = sys.maxsize if rows is None else rows // self._most_rows
 
+    @property
+    def _settles_apart(self) -> bool:
+        """Whether folders may drop the very file that settles the columns.
+
+        Those of a part of a scan are settled already.
+        """
+        return self._settled is None and len(self.entries) < len(self.listing.entries)
+
+    @cached_property
+    def _settling(self) -> OpenFile:
+        """The file that settles the columns: the first of all, whatever the predicate."""
+        return self._first_listed() if self._settles_apart else self._first
+
     @cached_property
     def _first(self) -> OpenFile:
-        """The first file, which settles the columns; it is not opened again."""
+        """The first file that folders leave, or of all if they leave none; not opened again."""
         if self._opened is None:
-            opened = next(self._files(), None)
-            if opened is None:  # none may match: the first says what the columns would be
-                first = next(open_in_order(self.listing.entries, self._options, lambda: 0), None)
-                if first is None:
-                    raise nothing_in(self.listing.name)
-                return first
-            self._opened = opened
+            if self._settles_apart and self._settling.entry in self.entries:
+                self._opened = self._settling
+            else:
+                self._opened = next(self._files(), None)
+        if self._opened is None:  # none may match: the first says what the columns would be
+            return self._settling if self._settles_apart else self._first_listed()
         return self._opened
+
+    def _first_listed(self) -> OpenFile:
+        first = next(open_in_order(self.listing.entries, self._options, lambda: 0), None)
+        if first is None:
+            raise nothing_in(self.listing.name)
+        return first
 
     @property
     def knows_places(self) -> bool:

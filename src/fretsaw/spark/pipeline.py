@@ -138,7 +138,7 @@ class Job:
         scan = scan._part(listing, scan._settled)
         any_may_add = scan._missing == "null" and scan._query.columns is None
         if any_may_add and scan._settled is None:
-            entries = scan._reading().entries
+            entries = listing.entries
             without_files = scan._part(replace(listing, entries=()), None)
             work = partial(tasks.columns_of, without_files, skip_corrupt)
             targets = self._of_files(work, entries) if len(entries) > MANY_FILES else []

@@ -60,7 +60,7 @@ def settle(scan: Scan, skip_corrupt: bool, report: Report) -> tuple[Settled, Seq
             first_settles = scan._missing == "error" or scan._settled is not None
             readable: tuple[Entry, ...] = ()
             if skip_corrupt:
-                readable = _readable(reading.entries, scan, first_settles, report)
+                readable = _readable(reading.listing.entries, scan, first_settles, report)
             if not readable:
                 raise
             listing = replace(reading.listing, entries=readable)
