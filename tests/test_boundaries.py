@@ -31,7 +31,7 @@ ALLOWED: dict[str, set[str]] = {
         "values",
     },
     "prune": {"condition", "layout", "selection", "values"},
-    "vectors": set(),
+    "vectors": {"schema"},
     "arrays": {"layout", "selection", "vectors"},
     "plan": {"layout", "predicate", "selection", "trace"},
     "explain": {"plan", "trace"},

@@ -332,7 +332,7 @@ def test_a_predicate_changes_no_column(
         {**{name: a if name in ORDERS[key] else None for name in names}, "k": key}
         for key in ORDERS
         for a in (key * 10, key * 10 + 1)
-        if duckdb.sql(f"select 1 from (select {key} as k, {a} as a) where {text}").fetchall()
+        if duckdb.execute(f"select 1 from (select {key} as k, {a} as a) where {text}").fetchall()
     ]
     scan = whole.filter(text)
     assert whole.schema.names == [*names, "k"]

@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from fretsaw.layout import Int64s
 from fretsaw.selection import RowSelection, bits_of
-from fretsaw.vectors import WITHOUT_VIEWS
+from fretsaw.vectors import take, without_views
 
 _MOST_ROWS = 128 << 10
 _MOST_TURNS = 64  # two arrays that take turns more often are copied into one, not sliced
@@ -58,7 +58,7 @@ def expanded(column: pa.ChunkedArray, wanted: pa.DataType) -> pa.ChunkedArray:
     """
     if not pa.types.is_dictionary(column.type) or pa.types.is_dictionary(wanted):
         return column
-    chunks = [chunk.dictionary.take(chunk.indices) for chunk in column.chunks]
+    chunks = [take(chunk.dictionary, chunk.indices) for chunk in column.chunks]
     return pa.chunked_array(chunks, column.type.value_type)
 
 
@@ -98,12 +98,9 @@ def _merged(owners: Int64s, arrays: Sequence[pa.ChunkedArray]) -> pa.ChunkedArra
 
 def take_rows(column: pa.ChunkedArray, rows: Int64s) -> pa.ChunkedArray:
     """Rows by their numbers, in any order."""
-    if _has_views(column.type):
-        plain = column.cast(WITHOUT_VIEWS[column.type.id])
-        return plain.take(pa.array(rows)).cast(column.type)
-    return column.take(pa.array(rows))
+    return take(column, pa.array(rows))
 
 
 def _has_views(arrow_type: pa.DataType) -> bool:
-    """Arrow has no kernels that take from views."""
-    return arrow_type.id in WITHOUT_VIEWS
+    """Arrow has no kernels that filter views."""
+    return bool(without_views(arrow_type) != arrow_type)

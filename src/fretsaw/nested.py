@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from fretsaw.schema import SchemaNode, type_with
-from fretsaw.vectors import locked
+from fretsaw.vectors import locked, take
 
 Chain: TypeAlias = tuple[SchemaNode, ...]
 """The nodes from a field down to one of its leaves."""
@@ -184,7 +184,7 @@ def _fixed_size(
         raise MisalignedLeaves(f"lists that are not of size {size}, as {arrow_type} says")
     if not present.all():
         places = (offsets[:-1, None] + np.arange(size)).ravel()
-        values = values.take(pa.array(places, mask=np.repeat(~present, size)))
+        values = take(values, pa.array(places, mask=np.repeat(~present, size)))
     return _array(arrow_type, len(first), [_validity(first)], [values])
 
 

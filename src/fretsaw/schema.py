@@ -4,14 +4,28 @@ Lists and maps are single nodes with their element, key and value below them, wh
 the format stores around these. A leaf is a primitive column; leaves are numbered in file order.
 """
 
-from collections.abc import Container, Iterator
+import copyreg
+from collections.abc import Callable, Container, Iterator
 from dataclasses import dataclass, replace
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import pyarrow as pa
 
 Path: TypeAlias = str | tuple[str, ...]
 """How users name a column: `"a.b"`, or exactly, `("a", "b")`."""
+
+
+def _pickled_list(kind: pa.FixedSizeListType) -> tuple[Callable[..., pa.DataType], tuple[Any, ...]]:
+    return pa.list_, (kind.value_field, kind.list_size)
+
+
+def _pickled_map(kind: pa.MapType) -> tuple[Callable[..., pa.DataType], tuple[Any, ...]]:
+    return pa.map_, (kind.key_field, kind.item_field, kind.keys_sorted)
+
+
+# pyarrow's pickles forget names and nullability of elements, and that keys are sorted.
+copyreg.pickle(pa.FixedSizeListType, _pickled_list)
+copyreg.pickle(pa.MapType, _pickled_map)
 
 
 def spelled(path: Path) -> str:
@@ -182,6 +196,26 @@ def type_with(node: SchemaNode, children: tuple[SchemaNode, ...]) -> pa.DataType
     if pa.types.is_fixed_size_list(before):
         return pa.list_(element, before.list_size)
     return pa.large_list(element) if pa.types.is_large_list(before) else pa.list_(element)
+
+
+def with_leaves(arrow_type: pa.DataType, leaf: Callable[[pa.DataType], pa.DataType]) -> pa.DataType:
+    """The type with other types for its leaves."""
+
+    def other(field: pa.Field) -> pa.Field:
+        return field.with_type(with_leaves(field.type, leaf))
+
+    kind = arrow_type
+    if pa.types.is_struct(kind):
+        return pa.struct([other(field) for field in kind])
+    if pa.types.is_map(kind):
+        return pa.map_(other(kind.key_field), other(kind.item_field), kind.keys_sorted)
+    if pa.types.is_list(kind):
+        return pa.list_(other(kind.value_field))
+    if pa.types.is_large_list(kind):
+        return pa.large_list(other(kind.value_field))
+    if pa.types.is_fixed_size_list(kind):
+        return pa.list_(other(kind.value_field), kind.list_size)
+    return leaf(kind)
 
 
 def with_nulls(arrow_type: pa.DataType) -> pa.DataType:

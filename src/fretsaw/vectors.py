@@ -4,13 +4,17 @@
 them begins. What stands in the place of a null is undefined.
 """
 
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from fretsaw.schema import with_leaves
+
 Array: TypeAlias = npt.NDArray[Any]
+
+Items = TypeVar("Items", pa.Array, pa.ChunkedArray)
 
 _MOST_DIGITS = 18
 """Decimals of so many digits fit into 64 bits."""
@@ -21,15 +25,28 @@ def simplified(array: pa.Array) -> pa.Array:
     if isinstance(array, pa.ExtensionArray):
         array = array.storage
     if array.type.id == _DICTIONARY:
-        array = array.dictionary.take(array.indices)
-    if array.type.id in WITHOUT_VIEWS:
-        array = array.cast(WITHOUT_VIEWS[array.type.id])
+        array = take(array.dictionary, array.indices)
+    if array.type.id in _WITHOUT_VIEWS:
+        array = array.cast(_WITHOUT_VIEWS[array.type.id])
     return array
 
 
 _DICTIONARY = pa.dictionary(pa.int32(), pa.string()).id
-WITHOUT_VIEWS = {pa.string_view().id: pa.large_string(), pa.binary_view().id: pa.large_binary()}
+_WITHOUT_VIEWS = {pa.string_view().id: pa.large_string(), pa.binary_view().id: pa.large_binary()}
 """What holds the same as views, by their ids."""
+
+
+def take(array: Items, places: pa.Array) -> Items:
+    """Items by their places, in any order; Arrow has no kernels that take from views."""
+    plain = without_views(array.type)
+    if plain == array.type:
+        return array.take(places)
+    return array.cast(plain).take(places).cast(array.type)
+
+
+def without_views(arrow_type: pa.DataType) -> pa.DataType:
+    """The type with what holds the same in the place of views, at any depth."""
+    return with_leaves(arrow_type, lambda leaf: _WITHOUT_VIEWS.get(leaf.id, leaf))
 
 
 def values(array: pa.Array) -> Array | None:

@@ -23,7 +23,7 @@ from pyarrow import types
 
 from fretsaw.errors import NotWritableError
 from fretsaw.jsonlines import bytes_as_text, lines, uuids_as_text
-from fretsaw.schema import with_nulls
+from fretsaw.schema import with_leaves, with_nulls
 from fretsaw.sources import Entry, alternatives, folder_of
 from fretsaw.storage import Origin, absolute
 
@@ -370,24 +370,8 @@ _PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 
 def _with_leaves(schema: pa.Schema, leaf: Callable[[pa.DataType], pa.DataType]) -> pa.Schema:
     """The schema with other types for its leaves."""
-
-    def other(field: pa.Field) -> pa.Field:
-        return field.with_type(stored(field.type))
-
-    def stored(kind: pa.DataType) -> pa.DataType:
-        if types.is_struct(kind):
-            return pa.struct([other(field) for field in kind])
-        if types.is_map(kind):
-            return pa.map_(other(kind.key_field), other(kind.item_field), kind.keys_sorted)
-        if types.is_list(kind):
-            return pa.list_(other(kind.value_field))
-        if types.is_large_list(kind):
-            return pa.large_list(other(kind.value_field))
-        if types.is_fixed_size_list(kind):
-            return pa.list_(other(kind.value_field), kind.list_size)
-        return leaf(kind)
-
-    return pa.schema([other(field) for field in schema], schema.metadata)
+    fields = [field.with_type(with_leaves(field.type, leaf)) for field in schema]
+    return pa.schema(fields, schema.metadata)
 
 
 def _decoded(kind: pa.DataType) -> pa.DataType:
