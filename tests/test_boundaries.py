@@ -170,11 +170,12 @@ ALLOWED: dict[str, set[str]] = {
         "trace",
     },
     "rows": {"arrays", "errors", "objects", "schema"},
-    "columns": {"arrays", "leaves", "nested", "schema", "vectors"},
+    "columns": {"arrays", "errors", "leaves", "nested", "schema", "vectors"},
     "scan": {
         "columns",
         "explain",
         "files",
+        "errors",
         "formats",
         "layout",
         "plan",

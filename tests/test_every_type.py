@@ -114,3 +114,36 @@ def test_splits_go_to_other_processes() -> None:
     with multiprocessing.get_context("spawn").Pool(1) as pool:
         tables = pool.map(fs.Scan.to_arrow, fs.scan(data).splits(target_bytes=1))
     assert_same_nested(pa.concat_tables(tables), pyarrow_read(data))
+
+
+NOT_UTF8 = [b"a", b"\xff\xfe", b"c"]
+
+
+def not_utf8(format: str) -> bytes:
+    """A file by a writer that does not check its strings."""
+    buffers = pa.array(NOT_UTF8).buffers()
+    strings = pa.Array.from_buffers(pa.string(), 3, buffers)
+    lists = pa.ListArray.from_arrays(pa.array([0, 1, 2, 3], pa.int32()), strings)
+    sink = io.BytesIO()
+    write = pq.write_table if format == "parquet" else orc.write_table
+    write(pa.table({"s": strings, "xs": lists, "n": [1, 2, 3]}), sink)
+    return sink.getvalue()
+
+
+@both
+def test_strings_that_are_not_utf8_are_bytes_or_an_error(format: str) -> None:
+    scan = fs.scan(not_utf8(format))
+    assert scan.to_arrow()["s"].cast(pa.binary()).to_pylist() == NOT_UTF8
+    assert scan.select_rows([1]).to_arrow()["s"].cast(pa.binary()).to_pylist() == [NOT_UTF8[1]]
+    assert [value for batch in scan.column("s") for value in batch.binaries()] == NOT_UTF8
+    for name in ("s", "xs"):
+        with pytest.raises(fs.FileFormatError, match=f"<bytes>: column '{name}' .* not UTF-8"):
+            list(scan.select(name).rows())
+        with pytest.raises(fs.FileFormatError, match=rf"column '{name}.*' .* binaries\(\)"):
+            [batch.strings() for batch in scan.column(name)]
+    with pytest.raises(fs.FileFormatError, match=r"<bytes>: column 's' .* not UTF-8"):
+        scan.to_pandas()
+    assert [row["n"] for row in scan.select("n")] == [1, 2, 3]
+    assert [row["s"] for row in scan.filter("s < 'z'")] == ["a", "c"]
+    assert scan.filter("s >= 'c'").to_arrow()["n"].to_pylist() == [2, 3]
+    assert scan.filter(fs.col("s").is_in(["c", "x"])).to_arrow()["n"].to_pylist() == [3]

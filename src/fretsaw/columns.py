@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from fretsaw import vectors
 from fretsaw.arrays import rows_within
+from fretsaw.errors import not_text
 from fretsaw.leaves import LeafNames, Leaves
 from fretsaw.nested import Chain, Words, field_of, layers_of
 from fretsaw.schema import Path, SchemaNode
@@ -184,7 +185,10 @@ class ColumnBatch:
         """The values as strings."""
         if pa.types.is_decimal(self._leaf.type):
             raise TypeError(f"{self._name} is {self.schema.arrow_type}: read values or rows()")
-        return [value if value is None else value.decode() for value in self.binaries()]
+        try:
+            return [value if value is None else value.decode() for value in self.binaries()]
+        except UnicodeDecodeError as error:
+            raise not_text("", ".".join(self.schema.path)) from error
 
     def binaries(self) -> list[bytes | None]:
         """The values as bytes."""

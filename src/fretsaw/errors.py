@@ -20,6 +20,15 @@ class FileFormatError(FretsawError):
     """A file is not Parquet or ORC, or is truncated, corrupt, encrypted or unsupported."""
 
 
+def not_text(source: str, column: str) -> FileFormatError:
+    """The error for strings that are not UTF-8: Arrow passes them on, Python cannot hold them."""
+    where = f"{source}: " if source else ""
+    return FileFormatError(
+        f"{where}column {column!r} holds strings that are not UTF-8; read them as bytes, with "
+        f"binaries() of column({column!r}), or as they are with to_arrow()"
+    )
+
+
 class ColumnNotFoundError(FretsawError, KeyError):
     """A column is not in the file; the message lists near names."""
 

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from fretsaw.arrays import rows_within
-from fretsaw.errors import ColumnNotFoundError
+from fretsaw.errors import ColumnNotFoundError, not_text
 from fretsaw.objects import objects
 from fretsaw.schema import SchemaNode
 
@@ -45,10 +45,10 @@ class Row(Mapping[str, Any]):
         return f"Row({self.as_dict()})"
 
 
-def rows_of(tables: Iterator[pa.Table], nodes: Sequence[SchemaNode]) -> Iterator[Row]:
-    """The rows of tables, of which the `nodes` describe the columns."""
+def rows_of(tables: Iterator[pa.Table], nodes: Sequence[SchemaNode], source: str) -> Iterator[Row]:
+    """The rows of tables, of which the `nodes` describe the columns, and `source` the files."""
     _require_distinct(nodes, "columns")
-    return chain.from_iterable(_rows(batch, nodes) for batch in _batches(tables))
+    return chain.from_iterable(_rows(batch, nodes, source) for batch in _batches(tables))
 
 
 def _require_distinct(nodes: Sequence[SchemaNode], what: str) -> None:
@@ -71,9 +71,14 @@ def _batches(tables: Iterator[pa.Table]) -> Iterator[pa.RecordBatch]:
         del table  # it does not stay alive while the next one is decoded
 
 
-def _rows(batch: pa.RecordBatch, nodes: Sequence[SchemaNode]) -> Iterator[Row]:
+def _rows(batch: pa.RecordBatch, nodes: Sequence[SchemaNode], source: str) -> Iterator[Row]:
     places = {node.name: place for place, node in enumerate(nodes)}
     if not nodes:
         return (Row(places, ()) for _ in range(batch.num_rows))
-    columns = [objects(column, node) for column, node in zip(batch.columns, nodes, strict=True)]
+    columns = []
+    for column, node in zip(batch.columns, nodes, strict=True):
+        try:
+            columns.append(objects(column, node))
+        except UnicodeDecodeError as error:
+            raise not_text(source, node.name) from error
     return map(Row, repeat(places), zip(*columns, strict=True))

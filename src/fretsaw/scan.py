@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from fretsaw.errors import not_text
 from fretsaw.formats import ReadOptions
 from fretsaw.layout import BlockPredicate, Int64s, byte_range, byte_ranges
 from fretsaw.plan import Plan, Query
@@ -234,7 +235,14 @@ class Scan:
 
     def to_pandas(self) -> "pd.DataFrame":
         """The whole result as a pandas data frame."""
-        return self.to_arrow().to_pandas()
+        table = self.to_arrow()
+        try:
+            return table.to_pandas()
+        except (pa.ArrowException, UnicodeDecodeError) as error:
+            for name, column in zip(table.column_names, table.columns, strict=True):
+                if not _is_text(column):
+                    raise not_text(names_of(self._origins()), name) from error
+            raise
 
     def to_polars(self) -> "pl.DataFrame":
         """The whole result as a polars data frame."""
@@ -377,7 +385,7 @@ class Scan:
         from fretsaw.rows import rows_of
 
         reading = self._reading()
-        yield rows_of(reading.tables(STREAM_PIECE), reading.nodes)
+        yield rows_of(reading.tables(STREAM_PIECE), reading.nodes, reading.listing.name)
 
     def _column_batches(
         self, leaf: Path | int | None, batch_size: int | None
@@ -450,6 +458,15 @@ def _paths(columns: Sequence[Named | list[Named]]) -> tuple[Path, ...]:
             raise TypeError(f"{column!r} is for predicates; select {spelled(path)!r}")
         paths.append(path)
     return tuple(paths)
+
+
+def _is_text(column: pa.ChunkedArray) -> bool:
+    """Whether all strings in a column are UTF-8."""
+    try:
+        column.validate(full=True)
+    except pa.ArrowInvalid:
+        return False
+    return True
 
 
 def _require_batch_size(batch_size: int | None) -> None:
