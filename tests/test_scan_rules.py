@@ -305,6 +305,30 @@ def test_what_is_said_of_a_repeated_name_fits_what_was_called(missing: Any, tmp_
         assert advice in str(error.value)
 
 
+MISTAKES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
+    "two heads": (lambda: SCAN.head(1).head(2), ValueError, "a scan has one"),
+    "half a row": (lambda: SCAN.head(2.5), TypeError, r"head\(2.5\): a number of rows is an int"),  # type: ignore[arg-type]
+    "size as text": (lambda: SCAN.batches("9"), TypeError, "must be an int, not '9'"),  # type: ignore[arg-type]
+    "one value": (lambda: fs.col("id").is_in(3), TypeError, "a list of values, not 3"),  # type: ignore[arg-type]
+    "no path": (lambda: fs.scan(""), fs.SourceNotFoundError, "not empty text"),
+    "no path in a list": (lambda: fs.scan([""]), fs.SourceNotFoundError, "not empty text"),
+    "a number": (lambda: fs.scan(1.5), TypeError, "cannot read a float"),
+}
+
+
+@pytest.mark.parametrize("mistake", sorted(MISTAKES))
+def test_mistakes_say_what_to_do(mistake: str) -> None:
+    make, kind, says = MISTAKES[mistake]
+    with pytest.raises(kind, match=says):
+        make()
+
+
+def test_a_folder_of_hidden_files_says_that_they_are_left_out(tmp_path: Path) -> None:
+    (tmp_path / "_a.parquet").write_bytes(DATA)
+    with pytest.raises(fs.SourceNotFoundError, match=r"names that begin with _ or \. are left out"):
+        fs.scan(tmp_path).count()
+
+
 @pytest.mark.parametrize("file", ["page index", "strides"])
 def test_columns_may_be_named_in_a_list_and_by_col(file: str) -> None:
     scan = fs.scan(FILES[file])

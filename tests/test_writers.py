@@ -190,6 +190,7 @@ SPARK_CONFIG = {
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.shuffle.partitions": "1",
+    "spark.sql.timeType.enabled": "true",
 }
 # Version of the pages, how timestamps are stored, whether lists are the two-level ones of old.
 SPARK_LAYOUTS = [

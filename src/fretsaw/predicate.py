@@ -129,7 +129,7 @@ class Column:
 
     def is_in(self, values: Iterable[Any]) -> Predicate:
         """One of these values; with None among them, as SQL's `IN`."""
-        if isinstance(values, str | bytes):
+        if isinstance(values, str | bytes) or not isinstance(values, Iterable):
             raise TypeError(f"is_in() takes a list of values, not {values!r}")
         listed = tuple(values.to_pylist() if hasattr(values, "to_pylist") else values)
         for value in listed:

@@ -135,19 +135,19 @@ class Scan:
     def skip(self, n: int) -> "Scan":
         """Leave out the first `n` rows of the result set (SQL's OFFSET)."""
         if self._query.window.skip is not None:
-            raise ValueError("skip() was called before")
+            raise ValueError("skip() was called before: a scan has one")
         return self._with_window(skip=_count("skip", n))
 
     def head(self, n: int = 5) -> "Scan":
         """At most the first `n` rows of the result set, behind those skipped (SQL's LIMIT)."""
         if self._query.window.head is not None:
-            raise ValueError("head() was called before")
+            raise ValueError("head() was called before: a scan has one")
         return self._with_window(head=_count("head", n))
 
     def tail(self, n: int = 5) -> "Scan":
         """At most the last `n` rows of the result set."""
         if self._query.window.tail is not None:
-            raise ValueError("tail() was called before")
+            raise ValueError("tail() was called before: a scan has one")
         return self._with_window(tail=_count("tail", n))
 
     def with_row_index(self, name: str = "index") -> "Scan":
@@ -470,11 +470,17 @@ def _is_text(column: pa.ChunkedArray) -> bool:
 
 
 def _require_batch_size(batch_size: int | None) -> None:
-    if batch_size is not None and batch_size < 1:
+    if batch_size is None:
+        return
+    if not hasattr(batch_size, "__index__"):
+        raise TypeError(f"batch_size must be an int, not {batch_size!r}")
+    if batch_size < 1:
         raise ValueError(f"batch_size must be at least 1, not {batch_size}")
 
 
 def _count(name: str, n: int) -> int:
+    if not hasattr(n, "__index__"):
+        raise TypeError(f"{name}({n!r}): a number of rows is an int")
     count = operator.index(n)
     if count < 0:
         raise ValueError(f"{name}({count}): a number of rows cannot be negative")

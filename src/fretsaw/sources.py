@@ -83,7 +83,10 @@ def list_sources(origins: Sequence[Origin]) -> Listing:
 
 def nothing_in(name: str) -> SourceNotFoundError:
     """The error for a directory or glob without a file to read."""
-    return SourceNotFoundError(f"{name}: no Parquet or ORC file in it; check the path")
+    return SourceNotFoundError(
+        f"{name}: no Parquet or ORC file in it (names that begin with _ or . are left out); "
+        "check the path"
+    )
 
 
 def origins_of(sources: Sources) -> tuple[Origin, ...]:
@@ -101,6 +104,8 @@ def origin_of(source: object) -> Origin:
     is_known = isinstance(source, bytes | bytearray) or is_file_object(source)
     if not is_known and _is_buffer(source):
         return memoryview(source)  # type: ignore[arg-type]
+    if isinstance(source, str) and not source:
+        raise SourceNotFoundError('a source is a path, not empty text; "." is this folder')
     return absolute(cast(Origin, source))
 
 

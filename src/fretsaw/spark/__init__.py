@@ -6,6 +6,8 @@
 from pyspark.sql import SparkSession
 
 from fretsaw.spark.source import KEEPS_SCANS_APART, FilteringDataSource, FretsawDataSource
+from fretsaw.spark.types import has_times
+from fretsaw.spark.workers import require_workers
 
 
 def register(spark: SparkSession, *, push_filters: bool = KEEPS_SCANS_APART) -> None:
@@ -15,4 +17,7 @@ def register(spark: SparkSession, *, push_filters: bool = KEEPS_SCANS_APART) -> 
     before 5 then gives wrong rows if what was loaded once is used in more than one query or place,
     which is why it is off there: for each of them, load anew.
     """
-    spark.dataSource.register(FilteringDataSource if push_filters else FretsawDataSource)
+    require_workers(spark)
+    source = FilteringDataSource if push_filters else FretsawDataSource
+    settled = type(source.__name__, (source,), {"has_times": has_times(spark)})
+    spark.dataSource.register(settled)

@@ -30,8 +30,16 @@ from fretsaw.sources import Entry, Listing, picklable
 from fretsaw.spark import tasks
 from fretsaw.spark.report import Report, Reports
 from fretsaw.spark.tasks import Settled
-from fretsaw.spark.types import arrow_schema, conform, schema_of_nodes, struct_type
+from fretsaw.spark.types import (
+    arrow_schema,
+    conform,
+    has_times,
+    require_no_times,
+    schema_of_nodes,
+    struct_type,
+)
 from fretsaw.spark.windows import Piece, inside
+from fretsaw.spark.workers import require_workers
 from fretsaw.storage import is_file_object
 from fretsaw.write import destination, format_of, require_types, staged_directory, write_file
 
@@ -70,6 +78,7 @@ class Job:
             raise ValueError(f"on_corrupt must be 'error' or 'skip', not {on_corrupt!r}")
         if target_bytes is not None and target_bytes < 1:
             raise ValueError(f"target_bytes must be at least 1, not {target_bytes}")
+        require_workers(spark)
         self._spark = spark
         self._ordered = ordered
         self._target_bytes = target_bytes
@@ -100,6 +109,8 @@ class Job:
     def dataframe(self) -> DataFrame:
         """The result as a data frame of Spark."""
         kind = struct_type(schema_of_nodes(self._settled.nodes))
+        if not has_times(self._spark):
+            require_no_times(kind)
         if not kind.fields:  # Arrow batches without columns have no rows in Spark
             return self._frame(partial(_only_rows, self._settled), self._tasks(), _ROW).select()
         work = partial(_conformed, self._settled, arrow_schema(kind))

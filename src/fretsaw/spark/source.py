@@ -8,12 +8,13 @@ without a session: it opens a few files, never many.
 import logging
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import repeat
-from typing import Any
+from typing import Any, NoReturn
 
 import pyarrow as pa
 import pyspark.sql.types as spark
 from pyspark.sql.datasource import DataSource, DataSourceReader, Filter, InputPartition
 
+from fretsaw.errors import FretsawError
 from fretsaw.plan import Window
 from fretsaw.planning import Part
 from fretsaw.schema import SchemaNode
@@ -24,7 +25,13 @@ from fretsaw.spark.options import Options, parse
 from fretsaw.spark.projection import paths_of
 from fretsaw.spark.report import Report
 from fretsaw.spark.tasks import Settled
-from fretsaw.spark.types import arrow_schema, conform, schema_of_nodes, struct_type
+from fretsaw.spark.types import (
+    arrow_schema,
+    conform,
+    require_no_times,
+    schema_of_nodes,
+    struct_type,
+)
 from fretsaw.spark.windows import Piece, inside
 from fretsaw.storage import open_source
 
@@ -49,9 +56,22 @@ class FretsawDataSource(DataSource):
         """What `spark.read.format` calls it."""
         return "fretsaw"
 
+    has_times = True
+    """Whether the session that it was registered with may have columns of times."""
+
     def schema(self) -> spark.StructType:
         """The columns that are read if the user gives no schema."""
-        return struct_type(schema_of_nodes(_columns(parse(self.options))))
+        found = struct_type(schema_of_nodes(_columns(parse(self.options))))
+        if not self.has_times:
+            require_no_times(found)
+        return found
+
+    def streamReader(self, schema: spark.StructType) -> NoReturn:  # noqa: N802
+        """Refuse to stream: files are read as they are, once."""
+        raise FretsawError(
+            "fretsaw does not stream: use spark.read instead of spark.readStream, or stream with "
+            "Spark's own parquet and orc formats"
+        )
 
     def reader(self, schema: spark.StructType) -> "FretsawReader":
         """A reader of these columns."""

@@ -5,7 +5,7 @@ and `conform` makes them so: unsigned integers widened, dictionaries and extensi
 values, microseconds, and nested fields in order by name (Spark matches them by position).
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
@@ -13,6 +13,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyspark.sql.types as spark
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
 
 from fretsaw.errors import FretsawError
 from fretsaw.schema import SchemaNode, type_with
@@ -20,6 +22,7 @@ from fretsaw.schema import SchemaNode, type_with
 IsType: TypeAlias = Callable[[pa.DataType], bool]
 
 MOST_DIGITS = 38
+TIMES_SETTING = "spark.sql.timeType.enabled"
 
 _is = pa.types
 _SIMPLE: tuple[tuple[IsType, spark.DataType], ...] = (
@@ -79,6 +82,37 @@ def struct_type(schema: pa.Schema) -> spark.StructType:
     return spark.StructType(
         [spark.StructField(field.name, _data_type(field.type, field.name)) for field in schema]
     )
+
+
+def has_times(session: SparkSession) -> bool:
+    """Whether a session may have columns of times, which it has to be told from some version on."""
+    try:
+        return session.conf.get(TIMES_SETTING) == "true"
+    except PySparkException:  # it knows no such setting
+        return True
+
+
+def require_no_times(struct: spark.StructType) -> None:
+    """Check that there is no column that a session without times would fail on later."""
+    for name in _times_in(struct, ()):
+        raise SparkTypeError(
+            f"column {name!r} is a TIME, which this session has not: set {TIMES_SETTING} to true "
+            "first, or leave the column out"
+        )
+
+
+def _times_in(data_type: spark.DataType, path: tuple[str, ...]) -> Iterator[str]:
+    match data_type:
+        case spark.StructType():
+            for field in data_type:
+                yield from _times_in(field.dataType, (*path, field.name))
+        case spark.ArrayType():
+            yield from _times_in(data_type.elementType, (*path, "element"))
+        case spark.MapType():
+            yield from _times_in(data_type.keyType, (*path, "key"))
+            yield from _times_in(data_type.valueType, (*path, "value"))
+        case _ if data_type.typeName() == "time":
+            yield ".".join(path)
 
 
 def arrow_schema(struct: spark.StructType) -> pa.Schema:
