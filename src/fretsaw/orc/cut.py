@@ -17,25 +17,22 @@ import pyarrow as pa
 from fretsaw.formats import Request, Steps
 from fretsaw.layout import Int64s, PageIndex
 from fretsaw.orc import metadata
-from fretsaw.orc.index import Coding, Place, Places, StridePages, Stripe, amounts, value_counts
-from fretsaw.orc.metadata import DATA, DICTIONARY_DATA, LENGTH, NONE, Codec, MalformedOrc, Pieces
+from fretsaw.orc.index import Coding, Place, Places, StridePages, Stripe, amounts
+from fretsaw.orc.metadata import NONE, Codec, MalformedOrc, Pieces
 from fretsaw.orc.runs import (
     BYTE_RUNS,
     NotEnough,
     Runs,
-    has_no_lengths,
     integer_runs,
     shifted_bits,
     without,
 )
+from fretsaw.orc.sizes import require_sizes
 from fretsaw.schema import SchemaNode
 from fretsaw.selection import RowSelection
 
 T = TypeVar("T")
 
-_LONGEST_LIST = (1 << 31) - 1
-_MOST_VALUES = 1 << 62
-_MOST_PACKED = 600  # bits that a byte of a stream can stand for
 _LONGEST_RUN = 8 << 10  # bytes of the longest run, which may go on in the next chunk
 _MANY = 0.3
 """From this share of the strides on, taking a stripe whole is cheaper than many cuts."""
@@ -47,8 +44,8 @@ class Segment:
     """Rows that become a stripe of a small file: the streams of one leaf's chain."""
 
     rows: int
-    streams: list[tuple[int, int, Pieces]]
-    """Kind, column and bytes of each."""
+    streams: Mapping[tuple[int, int], Pieces]
+    """By kind and column."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -97,6 +94,8 @@ class _Cut:
     """What lies between the two, in bytes or values; -1 if that is not known."""
     offset: int
     length: int
+    is_last: bool
+    """Whether it reaches the end of the stream."""
 
 
 class CannotCut(ValueError):
@@ -106,6 +105,7 @@ class CannotCut(ValueError):
 def cut(
     leaf: SchemaNode,
     chain: Sequence[tuple[int, str]],
+    unions: Mapping[int, int],
     block: int,
     stripe: Stripe,
     pages: PageIndex,
@@ -118,7 +118,7 @@ def cut(
     keep = pages.overlapping(rows.starts, rows.ends).nonzero()[0]
     if isinstance(pages, StridePages) and _pays(stretches := _stretches(keep), len(pages.sizes)):
         try:
-            segments = yield from _segments(chain, stripe, pages, stretches, codec)
+            segments = yield from _segments(chain, unions, stripe, pages, stretches, codec)
         except (CannotCut, MalformedOrc) as error:
             reason: str | None = f"the row index does not fit its streams ({error})"
         else:
@@ -139,7 +139,7 @@ def cut(
         reason = "many strides, here and there: the whole stripe is cheaper"
     else:
         reason = pages.reason
-    whole = yield from _whole(columns, stripe, int(pages.boundaries[-1]), codec)
+    whole = yield from _whole(chain, unions, stripe, int(pages.boundaries[-1]), codec)
     strides = -(-int(pages.boundaries[-1]) // stride) if stride else 1
     return OrcPart(
         leaf, columns, block, stripe, [whole], rows.starts, rows.ends, strides, reason, None
@@ -169,23 +169,33 @@ def _within(pages: PageIndex, keep: Int64s, rows: RowSelection) -> tuple[Int64s,
     return starts, starts + (rows.ends - rows.starts)
 
 
-def _whole(columns: Sequence[int], stripe: Stripe, rows: int, codec: Codec) -> Steps[Segment]:
+def _whole(
+    chain: Sequence[tuple[int, str]],
+    unions: Mapping[int, int],
+    stripe: Stripe,
+    rows: int,
+    codec: Codec,
+) -> Steps[Segment]:
     """All streams of a chain as they are."""
+    columns = {column for column, _ in chain}
     wanted = [
         (kind, column)
         for kind, column in stripe.streams
         if column in columns and kind < metadata.ROW_INDEX
     ]
     buffers = yield Request([stripe.streams[key] for key in wanted], "data")
-    streams: list[tuple[int, int, Pieces]] = [
-        (*key, [_bytes_of(b)]) for key, b in zip(wanted, buffers, strict=True)
-    ]
-    _require_lengths(streams, stripe, codec, {})
+    streams: dict[tuple[int, int], Pieces] = {}
+    for key, buffer in zip(wanted, buffers, strict=True):
+        data = _bytes_of(buffer)
+        codec.require_chunks(data)
+        streams[key] = [data]
+    require_sizes(chain, unions, stripe, rows, streams, codec, is_cut=False)
     return Segment(rows, streams)
 
 
 def _segments(
     chain: Sequence[tuple[int, str]],
+    unions: Mapping[int, int],
     stripe: Stripe,
     pages: StridePages,
     stretches: Sequence[tuple[int, int]],
@@ -203,49 +213,22 @@ def _segments(
     ranges += [stripe.streams[key] for key in shared]
     buffers = iter((yield Request(ranges, "data")))
     stored = [[_bytes_of(next(buffers)) for _ in run] for run in cuts]
-    dictionaries = [(*key, [_bytes_of(next(buffers))]) for key in shared]
+    dictionaries: dict[tuple[int, int], Pieces] = {}
+    for key in shared:
+        data = _bytes_of(next(buffers))
+        codec.require_chunks(data)
+        dictionaries[key] = [data]
     segments = []
     for (first, last), run, data_of_run in zip(stretches, cuts, stored, strict=True):
-        streams: list[tuple[int, int, Pieces]] = [
-            (c.kind, c.column, _begun(c, data, codec, _version(c, stripe)))
+        streams: dict[tuple[int, int], Pieces] = {
+            (c.kind, c.column): _begun(c, data, codec, _version(c, stripe))
             for c, data in zip(run, data_of_run, strict=True)
-        ]
-        streams += dictionaries
-        if any(kind == LENGTH for kind, _, _ in streams):
-            counts = value_counts(pages, chain, first, last)
-            _require_lengths(streams, stripe, codec, counts)
+        }
+        streams |= dictionaries
         rows = int(pages.boundaries[last] - pages.boundaries[first])
+        require_sizes(chain, unions, stripe, rows, streams, codec, is_cut=True)
         segments.append(Segment(rows, streams))
     return segments
-
-
-def _require_lengths(
-    streams: Sequence[tuple[int, int, Pieces]],
-    stripe: Stripe,
-    codec: Codec,
-    counts: Mapping[int, int],
-) -> None:
-    """Lengths of strings and lists must be such: of others, Arrow's reader would crash.
-
-    `counts` has the values of columns of which not all are read.
-    """
-    by_key = {(kind, column): pieces for kind, column, pieces in streams}
-    for kind, column, pieces in streams:
-        if kind != LENGTH:
-            continue
-        count = _MOST_VALUES
-        if stripe.has_dictionary(column):
-            inside = by_key.get((DICTIONARY_DATA, column))
-        else:
-            inside, count = by_key.get((DATA, column)), counts.get(column, count)
-        if inside is None:  # a list: what lies in it comes behind it
-            deeper = [data for _, below, data in streams if below > column]
-            most = min(_MOST_PACKED * sum(map(codec.most_bytes, deeper)), _LONGEST_LIST)
-        else:
-            most = codec.most_bytes(inside)
-        lengths = codec.unpacked_pieces(pieces)
-        if has_no_lengths(lengths, stripe.runs(column), count, most):
-            raise MalformedOrc("lengths that are below zero, or larger than what there is")
 
 
 def _bytes_of(buffer: pa.Buffer) -> memoryview:
@@ -282,6 +265,7 @@ def _cuts(
                 in_first[kind, column],
                 stream.offset + begin[0],
                 end - begin[0],
+                end == stream.length,
             )
 
 
@@ -307,10 +291,12 @@ def _end(places: Places, last: int, length: int, coding: Coding, codec: Codec) -
 class _Head:
     """The beginning of a stream, decompressed as far as somebody looked."""
 
-    def __init__(self, data: memoryview, codec: Codec) -> None:
+    def __init__(self, data: memoryview, codec: Codec, is_last: bool) -> None:
         self._stored = data
         self._codec = codec
-        self._chunks = metadata.whole_chunks(data) if codec.kind != NONE else iter(())
+        # In front of the stream's end, the last chunk may be cut off.
+        found = metadata.chunks if is_last else metadata.whole_chunks
+        self._chunks = found(data) if codec.kind != NONE else iter(())
         self.begins = {0: 0}
         """Where chunks begin: from their place in the stream to that in the data."""
         self.data = bytes(data) if codec.kind == NONE else b""
@@ -362,7 +348,7 @@ def _begun(c: _Cut, data: memoryview, codec: Codec, version: int) -> Pieces:
         if c.amount > 0:
             raise CannotCut("an empty stream")
         return []
-    head = _Head(data, codec)
+    head = _Head(data, codec, c.is_last)
     _require_amount(c, head, version)
     skip = head.place(0, c.begin[1])
     values, bits = c.begin[2:]

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.orc
 
 from fretsaw.orc.footer import Footer
+from fretsaw.orc.metadata import KINDS
 from fretsaw.orc.schema import columns_below, field_node, leaf_count
 from fretsaw.orc.small import empty_file
 from fretsaw.schema import SchemaNode
@@ -40,6 +41,12 @@ class Fields:
         self._columns = list(root.subtypes)
         self._described: dict[int, tuple[pa.Field, SchemaNode]] = {}
         self._chains: dict[int, Chain] = {}
+        self.union_sizes = {
+            column: len(found.subtypes)
+            for column, found in enumerate(self.types)
+            if KINDS[found.kind] == "UNION"
+        }
+        """How many types the values of each union have."""
         self._first_leaves = [0]
         for column in self._columns:
             self._first_leaves.append(self._first_leaves[-1] + leaf_count(self.types, column))

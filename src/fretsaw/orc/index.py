@@ -215,26 +215,10 @@ def stride_pages(
     )
 
 
-def value_counts(
-    pages: StridePages, chain: Sequence[tuple[int, str]], first: int, last: int
-) -> dict[int, int]:
-    """How many values each column has in the strides from `first` up to `last`."""
-    return {
-        column: int(_value_counts(entries[first:last]).sum())
-        for (column, _), entries in zip(chain, pages.entries, strict=True)
-    }
-
-
 def _all_value_counts(row_index: bytes) -> Int64s:
     """How many values a column has in each stride, of all strides at once."""
     found = metadata.decode("CountedIndex", row_index).entries
     return np.array([min(one.statistics.number_of_values, _MOST) for one in found], np.int64)
-
-
-def _value_counts(entries: Any) -> Int64s:
-    """How many values a column has in each stride, nulls left out."""
-    found = [metadata.decode("ColumnStatistics", entry.statistics) for entry in entries]
-    return np.array([min(one.number_of_values, _MOST) for one in found], np.int64)
 
 
 def amounts(

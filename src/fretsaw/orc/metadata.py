@@ -150,18 +150,25 @@ class Codec:
         return b"".join(found)
 
     def unpacked_pieces(self, pieces: Pieces) -> bytes:
-        """What is whole of a stream that comes in pieces."""
-        stored = b"".join(pieces)
-        if self.kind == NONE:
-            return stored
-        return b"".join(self.decompressed(stored, c) for c in whole_chunks(memoryview(stored)))
+        """All of a stream that comes in pieces."""
+        return self.unpacked(b"".join(pieces))
 
     def most_bytes(self, pieces: Pieces) -> int:
         """How many bytes a stream can have at most."""
         if self.kind == NONE:
             return sum(map(len, pieces))
-        views = (memoryview(piece) for piece in pieces)
-        return self.block_size * sum(1 for view in views for _ in whole_chunks(view))
+        return self.block_size * sum(1 for piece in pieces for _ in chunks(piece))
+
+    def size(self, pieces: Pieces) -> int:
+        """How many bytes a stream has."""
+        if self.kind == NONE:
+            return sum(map(len, pieces))
+        return sum(len(self.decompressed(piece, c)) for piece in pieces for c in chunks(piece))
+
+    def require_chunks(self, stored: memoryview) -> None:
+        """The chunks of a stream must end where it does: Arrow would read what lies behind."""
+        for _ in chunks(stored) if self.kind != NONE else ():
+            pass
 
     def decompressed(self, stored: bytes | memoryview, chunk: "Chunk") -> bytes:
         """One chunk of a stream."""
@@ -221,7 +228,7 @@ def chunks(stored: bytes | memoryview) -> Iterator[Chunk]:
 
 
 def whole_chunks(stored: memoryview) -> Iterator[Chunk]:
-    """The chunks that are there from beginning to end."""
+    """The chunks that are there from beginning to end, of a stream that is cut off somewhere."""
     try:
         yield from chunks(stored)
     except MalformedOrc:

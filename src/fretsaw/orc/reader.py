@@ -235,6 +235,7 @@ class OrcReader:
                 yield from cut(
                     leaf,
                     self._chain(leaf),
+                    self.fields.union_sizes,
                     block.ordinal,
                     stripe,
                     pages,

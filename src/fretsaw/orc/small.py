@@ -92,7 +92,7 @@ def _small_file(
         for (part, segment), renumbered in zip(parts, numbers, strict=True):
             for column in part.columns:
                 stripe_footer.columns.append(part.stripe.encodings[column])
-            for kind, column, data in segment.streams:
+            for (kind, column), data in segment.streams.items():
                 length = sum(map(len, data))
                 stripe_footer.streams.add(kind=kind, column=renumbered[column], length=length)
                 pieces += data
