@@ -57,6 +57,22 @@ def count_ones(data: bytes, count: int) -> int:
     return int(np.unpackbits(stored, count=min(count, 8 * len(stored))).sum())
 
 
+def has_beyond(data: bytes, version: int, most: int) -> bool:
+    """Whether some integer with a sign is farther from zero than `most`, which is below 64."""
+    runs = integer_runs(version, signed=True)
+    if version == 1:
+        begins, _ = _begins(data, MOST_VALUES, runs, 0)
+        return any(max(runs.values(data, begin)) > 2 * most for begin in begins.tolist())
+    begins, _ = _begins_v2(data, MOST_VALUES)
+    stored = np.frombuffer(data, np.uint8)
+    header, second, third, fourth = (
+        stored[np.minimum(begins + n, len(stored) - 1)] for n in range(_REPEAT)
+    )
+    is_repeat = np.isin(header, _REPEATS) & (third <= 2 * most) & (fourth == 0)
+    closer = begins[~is_repeat & ~((header < 8) & (second <= 2 * most))]
+    return any(int(runs.values(data, begin).max()) > 2 * most for begin in closer.tolist())
+
+
 # Version 1 --------------------------------------------------------------------------------------
 
 

@@ -9,12 +9,13 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from fretsaw.orc.index import Stripe
-from fretsaw.orc.lengths import count_ones, count_values, total_length
+from fretsaw.orc.lengths import count_ones, count_values, has_beyond, total_length
 from fretsaw.orc.metadata import (
     DATA,
     DICTIONARY_DATA,
     LENGTH,
     PRESENT,
+    SECONDARY,
     Codec,
     MalformedOrc,
     Pieces,
@@ -25,6 +26,7 @@ _LONGEST_LIST = (1 << 31) - 1
 _FREE_ITEMS, _FREE_BYTES = 4 << 20, 32 << 20
 _UNPACKED = 16
 """So many bytes or items for each byte that is stored, and the few above, cost no harm."""
+_MOST_SCALE = 38
 _NESTED = ("LIST", "MAP")
 
 
@@ -52,6 +54,8 @@ def require_sizes(
                 held.require_items(place, count)
             else:
                 held.require_bytes(column, DATA, count)
+        if kind == "DECIMAL" and (SECONDARY, column) in streams:
+            held.require_scales(column)
         if kind == "UNION":
             held.require_tags(column, unions[column])
 
@@ -111,6 +115,11 @@ class _Held:
         tags = expanded_bytes(self._unpacked(DATA, column))
         if np.frombuffer(tags, np.uint8).max(initial=0) >= max(children, 1):
             raise MalformedOrc("a union has values of a type that it does not have")
+
+    def require_scales(self, column: int) -> None:
+        """Scales of decimals: Arrow multiplies by ten so many times."""
+        if has_beyond(self._unpacked(SECONDARY, column), self._stripe.runs(column), _MOST_SCALE):
+            raise MalformedOrc("decimals of a scale that none has")
 
     def values(self, place: int, rows: int) -> int:
         """How many values a column of the chain has in the first so many rows, nulls left out."""
