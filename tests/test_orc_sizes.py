@@ -8,10 +8,13 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.orc as orc
+import pyarrow.parquet as pq
 import pytest
+from thrift.Thrift import TType
 
 import fretsaw as fs
-from tests.hostile import memory
+from tests.hostile import changed, decoded, memory, spots
+from tests.hostile import encoded as encoded_thrift
 from tests.orc_craft import (
     ENCODINGS,
     INDEX_KINDS,
@@ -77,8 +80,8 @@ def test_a_chunk_that_goes_beyond_its_stream_is_a_format_error(codec: str) -> No
 # In a process with a limit
 
 
-def require_refused(path: Path, *expressions: str) -> None:
-    """Expressions with the file's path give the error of a bad file, in little memory and time."""
+def read_in_little_memory(path: Path, *expressions: str) -> list[str]:
+    """What expressions with the file's path give, in little memory and time."""
     done = subprocess.run(
         [sys.executable, __file__, str(path), *expressions],
         capture_output=True,
@@ -89,8 +92,14 @@ def require_refused(path: Path, *expressions: str) -> None:
     assert done.returncode == 0, done.stderr[-800:]
     report = json.loads(done.stdout)
     assert report["peak_mb"] < MOST_MB, report
-    assert len(report["results"]) == len(expressions)
-    assert all("FileFormatError" in result for result in report["results"]), report
+    return list(report["results"])
+
+
+def require_refused(path: Path, *expressions: str) -> None:
+    """Each of the expressions gives the error of a bad file."""
+    found = read_in_little_memory(path, *expressions)
+    assert len(found) == len(expressions)
+    assert all("FileFormatError" in result for result in found), found
 
 
 def main() -> None:
@@ -141,6 +150,36 @@ def test_rows_that_a_stripe_does_not_have_cost_nothing(tmp_path: Path, count: in
     path.write_bytes(with_rows(made("zstd"), count))
     names = TABLE.column_names
     require_refused(path, *(f"fs.scan(path).select({name!r}).to_arrow()" for name in names))
+
+
+def parquet_with_rows(table: pa.Table, count: int) -> bytes:
+    """A footer that claims so many rows, and as many values of each column."""
+    sink = pa.BufferOutputStream()
+    pq.write_table(table, sink)
+    data: bytes = sink.getvalue().to_pybytes()
+    begin = len(data) - 8 - int.from_bytes(data[-8:-4], "little")
+    footer, _ = decoded(data[begin:-8])
+    for place, kind, value in list(spots(footer)):
+        if kind == TType.I64 and value == table.num_rows:
+            footer = changed(footer, place, count)
+    body = encoded_thrift(footer)
+    return data[:begin] + body + len(body).to_bytes(4, "little") + b"PAR1"
+
+
+@pytest.mark.parametrize("count", [2**34, 2**40])
+@pytest.mark.parametrize("kind", ["parquet", "orc"])
+def test_rows_that_are_only_counted_cost_nothing(tmp_path: Path, kind: str, count: int) -> None:
+    table = pa.table({"x": [1] * 4_321})
+    path = tmp_path / f"rows.{kind}"
+    if kind == "parquet":
+        path.write_bytes(parquet_with_rows(table, count))
+    else:
+        file = Crafted(with_rows(written_at_once(table, compression="zstd"), count))
+        file.set_stripe_statistics(1, [{"values": count, "has_null": False}])
+        path.write_bytes(file.to_bytes())
+    scan = "fs.scan(path).filter(fs.col('x') == 1)"
+    found = read_in_little_memory(path, f"{scan}.count()", f"{scan}.head(2**33).count()")
+    assert found == [str(count), str(2**33)]
 
 
 @pytest.mark.parametrize("count", [2**28, 2**32 - 1])

@@ -11,7 +11,7 @@ from fretsaw.condition import checks_of
 from fretsaw.files import OpenFile
 from fretsaw.layout import PageIndex, byte_range, byte_ranges
 from fretsaw.plan import Amount, BlockRows, FilePlan, Plan, block_plan
-from fretsaw.projection import NO_COLUMNS
+from fretsaw.projection import RowCount
 from fretsaw.reading import FileShare, Reading
 from fretsaw.schema import SchemaNode
 from fretsaw.selection import RowSelection
@@ -97,7 +97,7 @@ def rows_left(reading: Reading) -> RowSelection:
     (share,) = reading.shares()
     kept = {
         part.selected.block.ordinal: part.selected.rows
-        for part in reading.surveyed(share, lambda _: NO_COLUMNS)
+        for part in reading.surveyed(share, lambda _: RowCount())
     }
     return RowSelection().concat(
         *(

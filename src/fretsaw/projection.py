@@ -125,8 +125,14 @@ def misaligned(file: str, error: MisalignedLeaves) -> FileFormatError:
     return FileFormatError(f"{file}: {error}; the file is corrupt, write or copy it again")
 
 
-NO_COLUMNS = Projection("", pa.schema([]), (), (), ())
-"""Only rows, to be counted."""
+class RowCount:
+    """Only how many rows there are: nothing is made for each, since a file may claim any number."""
+
+    leaves: Sequence[SchemaNode] = ()
+
+    def result(self, arrays: Sequence[pa.ChunkedArray], rows: RowSelection, first_row: int) -> int:
+        """How many rows are selected."""
+        return rows.selected_count
 
 
 def concat(tables: Sequence[pa.Table], schema: pa.Schema) -> pa.Table:

@@ -23,11 +23,11 @@ from fretsaw.matching import whether_true
 from fretsaw.plan import FileRows, Query, Window, file_rows
 from fretsaw.predicate import columns_of
 from fretsaw.projection import (
-    NO_COLUMNS,
     READ_ALL,
     TEST_ANOTHER,
     Projection,
     RepeatedNameError,
+    RowCount,
     Target,
     concat,
     find_column,
@@ -127,7 +127,7 @@ class Reading:
         """How many rows the result has."""
         self.check()
         if self.query.predicate is not None:
-            return sum(table.num_rows for table in self._run(lambda _: NO_COLUMNS, COUNT_PIECE))
+            return sum(self._run(lambda _: RowCount(), COUNT_PIECE))
         if self.query.selects_all and not self.query.window:
             self._likely_files = sys.maxsize
             return sum(file.num_rows for file in self._files())

@@ -18,7 +18,7 @@ from fretsaw.formats import Request, Steps
 from fretsaw.layout import Int64s, PageIndex
 from fretsaw.orc import metadata
 from fretsaw.orc.index import Coding, Place, Places, StridePages, Stripe, amounts
-from fretsaw.orc.metadata import NONE, Codec, MalformedOrc, Pieces
+from fretsaw.orc.metadata import DATA, NONE, Codec, MalformedOrc, Pieces
 from fretsaw.orc.runs import (
     BYTE_RUNS,
     NotEnough,

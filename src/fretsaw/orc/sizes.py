@@ -147,7 +147,9 @@ class _Held:
         stream, coding = self._stripe.positioned(column, kind)[
             -1
         ]  # of several, the last is one of runs
-        return count_values(self._unpacked(stream, column), coding, self._stripe.runs(column))
+        is_short_decimal = kind == "DECIMAL" and stream == DATA
+        version = 2 if is_short_decimal else self._stripe.runs(column)
+        return count_values(self._unpacked(stream, column), coding, version)
 
     def _total(self, column: int, count: int, longest: int, enough: int) -> int:
         lengths = self._unpacked(LENGTH, column)
