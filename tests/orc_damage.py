@@ -1,7 +1,7 @@
 """ORC files damaged in chunk headers, run headers and lengths, and what comes of reading them.
 
 For the tests: `judge` reads the files of some seeds in a process with limits of memory and time,
-and says what is wrong. That process runs this file as a script: in come the first seed and how many
+and says what is wrong. That process runs this module: in come the first seed and how many
 there are, out goes a JSON line before each file, one when fretsaw has read it in every way, and
 one when that was held against what pyarrow reads of the same bytes.
 """
@@ -342,8 +342,14 @@ def judge(first: int, count: int) -> tuple[list[dict[str, Any]], list[dict[str, 
     results: dict[int, dict[str, Any]] = {}
     following, end = first, first + count
     while following < end:
-        command = [sys.executable, __file__, str(following), str(end - following)]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=3_000, check=False)
+        done = subprocess.run(
+            [sys.executable, "-m", "tests.orc_damage", str(following), str(end - following)],
+            cwd=Path(__file__).parent.parent,
+            capture_output=True,
+            text=True,
+            timeout=3_000,
+            check=False,
+        )
         for line in done.stdout.splitlines():
             report = json.loads(line)
             results.setdefault(report["seed"], {}).update(report)

@@ -83,7 +83,8 @@ def test_a_chunk_that_goes_beyond_its_stream_is_a_format_error(codec: str) -> No
 def read_in_little_memory(path: Path, *expressions: str) -> list[str]:
     """What expressions with the file's path give, in little memory and time."""
     done = subprocess.run(
-        [sys.executable, __file__, str(path), *expressions],
+        [sys.executable, "-m", "tests.test_orc_sizes", str(path), *expressions],
+        cwd=Path(__file__).parent.parent,
         capture_output=True,
         text=True,
         timeout=60,
