@@ -3,6 +3,7 @@
 What pyarrow reads is the oracle, cut into rows by slices: its own kernels do not take every type.
 """
 
+import datetime
 import io
 import multiprocessing
 import pickle
@@ -114,6 +115,38 @@ def test_splits_go_to_other_processes() -> None:
     with multiprocessing.get_context("spawn").Pool(1) as pool:
         tables = pool.map(fs.Scan.to_arrow, fs.scan(data).splits(target_bytes=1))
     assert_same_nested(pa.concat_tables(tables), pyarrow_read(data))
+
+
+@pytest.mark.parametrize("make", [pa.list_view, pa.large_list_view])
+def test_list_views_are_read_as_pyarrow_reads_them(make: Callable[..., pa.DataType]) -> None:
+    day, other = datetime.date(2024, 2, 29), datetime.date(1969, 7, 20)
+    lists = [[day], None, [other, None], [], [day, other, day]] * 12
+    kinds = {
+        "flat": (make(pa.date32()), lists),
+        "inside": (pa.list_(make(pa.date32())), [[xs, None] for xs in lists]),
+        "struct": (pa.struct([("xs", make(pa.date32()))]), [{"xs": xs} for xs in lists]),
+        "views": (make(pa.string_view()), [xs and [str(x) for x in xs] for xs in lists]),
+    }
+    table = pa.table({name: pa.array(values, kind) for name, (kind, values) in kinds.items()})
+    sink = io.BytesIO()
+    pq.write_table(table, sink)
+    scan, whole = fs.scan(sink.getvalue()), pyarrow_read(sink.getvalue())
+    assert make(pa.field("element", pa.date32())) == whole.schema.field("flat").type
+    rows = [59, 3, 2, 2, 0]
+    dense = [row for row in range(ROWS) if row % 3]
+    for found, expected in (
+        (scan.to_arrow(), whole.to_pylist()),
+        (scan.take(rows), [whole.to_pylist()[row] for row in rows]),
+        (scan.select_rows(dense).to_arrow(), [whole.to_pylist()[row] for row in dense]),
+        (scan.skip(7).head(20).to_arrow(), whole.slice(7, 20).to_pylist()),
+    ):
+        found.validate(full=True)
+        assert found.schema.equals(whole.schema)
+        assert found.to_pylist() == expected
+    assert [row.as_dict() for row in scan.skip(7).head(20)] == whole.slice(7, 20).to_pylist()
+    assert [row.as_dict() for row in scan.select_rows(dense)] == [
+        whole.to_pylist()[row] for row in dense
+    ]
 
 
 NOT_UTF8 = [b"a", b"\xff\xfe", b"c"]

@@ -146,9 +146,12 @@ def _zip(node: SchemaNode, arrow_type: pa.DataType, leaves: Sequence[pa.Array]) 
     if pa.types.is_map(arrow_type):
         fields = [arrow_type.key_field, arrow_type.item_field]
         children = [pa.StructArray.from_arrays(children, fields=fields)]
-    wide = pa.types.is_large_list(arrow_type)
-    stored = pa.py_buffer(offsets.astype(np.int64) if wide else offsets)
-    return _array(arrow_type, len(first), [_validity(first), stored], children)
+    wide = pa.types.is_large_list(arrow_type) or pa.types.is_large_list_view(arrow_type)
+    stored = offsets.astype(np.int64) if wide else offsets
+    buffers = [_validity(first), pa.py_buffer(stored)]
+    if pa.types.is_list_view(arrow_type) or pa.types.is_large_list_view(arrow_type):
+        buffers.append(pa.py_buffer(np.diff(stored)))  # how long each list is
+    return _array(arrow_type, len(first), buffers, children)
 
 
 def _children(node: SchemaNode, leaves: Sequence[pa.Array]) -> list[pa.Array]:

@@ -42,6 +42,11 @@ def _structs(array: pa.Array, node: SchemaNode) -> Objects:
 
 
 def _lists(array: pa.Array, node: SchemaNode) -> Objects:
+    if pa.types.is_list_view(array.type) or pa.types.is_large_list_view(array.type):
+        items = objects(array.values, node.children[0])
+        begins, sizes = array.offsets.to_numpy(), array.sizes.to_numpy()
+        ends = (begins + sizes).tolist()
+        return [items[begin:end] for begin, end in zip(begins.tolist(), ends, strict=True)]
     if pa.types.is_fixed_size_list(array.type):
         size = array.type.list_size
         offsets = np.arange(array.offset, array.offset + len(array) + 1) * size
