@@ -489,6 +489,63 @@ def test_values_beyond_the_dictionary_are_found(change: str, version: str) -> No
         assert found_or_refused(file.to_bytes(), x == value) in expected
 
 
+NULLABLE = [[None, "yes", "no"][i] for i in np.random.default_rng(3).integers(3, size=4_000)]
+COUNTS_THAT_PROVE_NOTHING: dict[str, dict[str, Any] | None] = {
+    "no statistics": None,
+    "no count": {"null_count": None},
+    "negative": {"null_count": -1},
+    "more than rows": {"null_count": 4_001},
+    "zero by an old writer": {"null_count": 0},
+}
+
+
+@pytest.mark.parametrize("counts", COUNTS_THAT_PROVE_NOTHING)
+def test_a_dictionary_without_null_does_not_prove_that_there_is_none(counts: str) -> None:
+    file = Filtered(written(NULLABLE, "dictionary", write_page_index=False))
+    file.set_statistics("x", [COUNTS_THAT_PROVE_NOTHING[counts]])
+    if "writer" in counts:
+        file.set_created_by("parquet-mr version 1.8.1")
+    data = file.to_bytes()
+    valid = [row for row, value in enumerate(NULLABLE) if value is not None]
+    nulls = [row for row, value in enumerate(NULLABLE) if value is None]
+    assert found(data, x.is_in(["yes", "no"])) == found(data, x.is_not_null()) == valid
+    assert found(data, x == "yes") == rows_of(NULLABLE, "yes")
+    assert found(data, (x == "maybe") | x.is_null()) == found(data, x.is_null()) == nulls
+    assert found(data, x != "maybe") == valid
+    assert found(data, ~x.is_in(["maybe", None])) == []
+
+
+@pytest.mark.parametrize("has_nan", [True, False])
+def test_a_dictionary_tells_nan_and_zeros_apart(has_nan: bool) -> None:
+    among = [0.0, 1.5, 2.5, NAN if has_nan else 3.5]
+    values = [among[i] for i in np.random.default_rng(5).integers(4, size=4_000)]
+    data = written(values, "dictionary", write_page_index=False)
+    nans = [row for row, value in enumerate(values) if value != value]
+    zeros = [row for row, value in enumerate(values) if value == 0]
+    assert found(data, x.is_nan()) == found(data, x == NAN) == nans
+    assert found(data, x == -0.0) == []
+    assert found(data, x == 0) == found(data, x == 0.0) == zeros
+    assert found(data, x.is_in([-0.0, 2.0])) == []
+
+
+def test_a_dictionary_says_nothing_of_empty_and_null_lists() -> None:
+    kinds: list[Any] = [None, [], [1], [1, 2], [None], [2, None]]
+    values = [kinds[i] for i in np.random.default_rng(6).integers(6, size=4_000)]
+    array = pa.array(values, pa.list_(pa.int64()))
+    data = written(array, "dictionary", write_page_index=False, write_statistics=False)
+
+    def rows(holds: Callable[[Any], bool]) -> list[int]:
+        return [row for row, value in enumerate(values) if value is not None and holds(value)]
+
+    element = col("x.element")
+    assert found(data, element.any() == 7) == []
+    assert found(data, element.all() == 7) == rows(lambda elements: elements == [])
+    assert found(data, element.any().is_in([1, 2])) == rows(lambda e: 1 in e or 2 in e)
+    every = rows(lambda elements: None not in elements)
+    assert found(data, element.all().is_in([1, 2])) == every
+    assert found(data, ~(element.any() == 7)) == every
+
+
 @pytest.mark.parametrize("place", [None, (I64, 0)], ids=["absent", "zero"])
 @pytest.mark.parametrize("stats", [True, False])
 @pytest.mark.parametrize("encoding", ["plain", "dictionary"])
