@@ -7,10 +7,13 @@ count that lies and agrees with all that is read beside it cannot be told from t
 nulls in the statistics alone, no NaN where there is one, all null where there are no bounds.
 """
 
+import io
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import fretsaw as fs
@@ -182,3 +185,12 @@ def test_counts_that_contradict_something_lose_and_add_no_row(number: int) -> No
                 continue
             assert every == source.matches(tree)
             assert row_numbers(believing) == every, (tree, made)
+
+
+def test_a_page_with_as_many_nulls_as_rows_below_a_list_is_not_null() -> None:
+    sink = io.BytesIO()
+    pq.write_table(pa.table({"xs": [[1, None], [2, None]]}), sink, write_page_index=True)
+    claim = {"null_pages": [True], "null_counts": [2], "min_values": [b""], "max_values": [b""]}
+    file = Crafted(sink.getvalue()).set_column_index("xs.list.element", [claim])
+    data = file.set_statistics("xs.list.element", [None]).to_bytes()
+    assert row_numbers(fs.scan(data).filter(fs.col("xs").any() == 1)) == [0]
