@@ -16,7 +16,7 @@ from uuid import UUID
 import numpy as np
 import pyarrow as pa
 
-from fretsaw.schema import SchemaNode, value_type
+from fretsaw.schema import EITHER_ZONE, SchemaNode, value_type
 from fretsaw.text import Text
 from fretsaw.values import after_prefix, float_key, successor
 
@@ -198,6 +198,8 @@ def _date(value: Any, arrow_type: pa.DataType) -> Pair | None:
 def _moment(value: Any, arrow_type: pa.DataType) -> Pair | None:
     """An instant, or the reading of a wall clock."""
     in_utc = arrow_type.tz is not None
+    if arrow_type.tz == EITHER_ZONE:  # rows show what is in UTC without its zone
+        in_utc = isinstance(value, datetime.datetime) and value.utcoffset() is not None
     nanoseconds: int | Fraction
     if isinstance(value, _Instant):
         nanoseconds = int(value)

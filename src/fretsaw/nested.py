@@ -144,6 +144,8 @@ def _zip(node: SchemaNode, arrow_type: pa.DataType, leaves: Sequence[pa.Array]) 
     if pa.types.is_fixed_size_list(arrow_type):
         return _fixed_size(arrow_type, first, offsets, children[0])
     if pa.types.is_map(arrow_type):
+        if children[0].null_count:  # Arrow ends the process for such a map
+            raise MisalignedLeaves(f"keys of the map {'.'.join(node.path)!r} are null")
         fields = [arrow_type.key_field, arrow_type.item_field]
         children = [pa.StructArray.from_arrays(children, fields=fields)]
     wide = pa.types.is_large_list(arrow_type) or pa.types.is_large_list_view(arrow_type)

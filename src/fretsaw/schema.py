@@ -158,6 +158,10 @@ class SchemaNode:
             yield from child._lines(depth + 1)
 
 
+EITHER_ZONE = "+00:00"
+"""UTC, as the zone of instants that rows show as a wall clock: literals of both kinds fit."""
+
+
 def value_type(leaf: SchemaNode) -> pa.DataType:
     """The Arrow type that says how values of a leaf compare.
 
@@ -171,7 +175,7 @@ def value_type(leaf: SchemaNode) -> pa.DataType:
     if isinstance(arrow_type, pa.BaseExtensionType) and not isinstance(arrow_type, pa.UuidType):
         return arrow_type.storage_type
     if leaf.physical_type == "INT96" and pa.types.is_timestamp(arrow_type):
-        return pa.timestamp(arrow_type.unit, "UTC")
+        return pa.timestamp(arrow_type.unit, EITHER_ZONE)
     return arrow_type
 
 

@@ -11,13 +11,17 @@ from typing import Any
 
 import pyarrow as pa
 
+from fretsaw.errors import FileFormatError
 from fretsaw.formats import ReadOptions
 from fretsaw.parquet import metadata
 from fretsaw.parquet.chain import Chain, chain
 from fretsaw.parquet.footer import Footer
-from fretsaw.parquet.schema import field_node
+from fretsaw.parquet.schema import Ambiguous, as_text, field_node, for_arrow
 from fretsaw.parquet.small import ARROW_SCHEMA, open_small, schema_footer
 from fretsaw.schema import SchemaNode
+
+# What Arrow raises for a schema that it does not take, and what is raised here.
+_REFUSED = (pa.ArrowException, OSError, Ambiguous, FileFormatError)
 
 
 class Fields:
@@ -30,6 +34,7 @@ class Fields:
         self._encoded = footer.key_values.get(ARROW_SCHEMA)
         self._options = options
         self._described: dict[int, tuple[pa.Field, SchemaNode]] = {}
+        self._unreadable: dict[int, Exception] = {}
         self._leaves: dict[int, tuple[Any, Chain]] = {}
 
     def fit(self, footer: Footer) -> bool:
@@ -39,10 +44,23 @@ class Fields:
 
     def describe(self, positions: Sequence[int]) -> list[tuple[pa.Field, SchemaNode]]:
         """These fields as pyarrow gives them, and their trees."""
-        missing = [position for position in positions if position not in self._described]
+        known = {**self._described, **self._unreadable}
+        missing = [position for position in positions if position not in known]
         if missing:
-            self._describe(missing)
-        return [self._described[position] for position in positions]
+            try:
+                self._describe(missing)
+            except _REFUSED:  # to find out which one it is
+                for position in missing:
+                    self._describe_alone(position)
+        if positions and all(position in self._unreadable for position in positions):
+            raise self._unreadable[positions[0]]
+        return [self._described.get(position) or self._blank(position) for position in positions]
+
+    def require(self, leaf: SchemaNode) -> None:
+        """Raise what is wrong with the field of a leaf, if something is."""
+        for position, error in self._unreadable.items():
+            if self._spans[position].leaf == leaf.leaf_index:
+                raise error
 
     def chain(self, leaf: SchemaNode) -> Chain:
         """The chain of a leaf that was described."""
@@ -53,10 +71,24 @@ class Fields:
         """The schema element of a leaf that was described."""
         return self._leaves[leaf.leaf_index][0]
 
+    def _describe_alone(self, position: int) -> None:
+        """Describe a field that may be one that cannot be read: it is of no use, others are."""
+        try:
+            self._describe([position])
+        except _REFUSED as error:
+            self._unreadable[position] = error
+
+    def _blank(self, position: int) -> tuple[pa.Field, SchemaNode]:
+        """A field that stands for one that cannot be read, until somebody reads it."""
+        name, kind = self.names[position], pa.null()
+        leaf = self._spans[position].leaf
+        node = SchemaNode(name, (name,), "leaf", True, kind, (), "UNKNOWN", leaf_index=leaf)
+        return pa.field(name, kind), node
+
     def _describe(self, positions: Sequence[int]) -> None:
         """Have Arrow say what it makes of these fields, and walk their elements."""
         spans = [self._spans[position] for position in positions]
-        elements = [self._elements[span.element : span.end] for span in spans]
+        elements = [for_arrow(self._elements[span.element : span.end]) for span in spans]
         known = self._arrow_schema
         hint = None if known is None else pa.schema([known.field(place) for place in positions])
         empty = pa.py_buffer(metadata.footer_bytes(schema_footer(elements, hint)))
@@ -66,7 +98,7 @@ class Fields:
             stored = iter(self._elements[span.element : span.end])
             for leaf in node.leaves():
                 element = next(element for element in stored if not element.num_children)
-                self._leaves[leaf.leaf_index] = element, chain(node, leaf, element)
+                self._leaves[leaf.leaf_index] = element, chain(node, leaf, as_text(element))
             self._described[position] = field, node
 
     @cached_property

@@ -138,6 +138,7 @@ SizeStatistics = _struct("SizeStatistics", unencoded_byte_array_data_bytes=(1, _
 ColumnMetaData = _struct(
     "ColumnMetaData",
     type=(1, _INT),
+    path_in_schema=(3, [_BYTES]),
     codec=(4, _INT),
     num_values=(5, _LONG),
     total_uncompressed_size=(6, _LONG),

@@ -45,6 +45,7 @@ from fretsaw.parquet.index import (
     offset_index,
 )
 from fretsaw.parquet.pages import CorruptPage
+from fretsaw.parquet.schema import Ambiguous
 from fretsaw.parquet.small import ARROW_SCHEMA, OutOfRange, decode, decode_columns
 from fretsaw.parquet.writer import writer_of
 from fretsaw.schema import SchemaNode
@@ -99,7 +100,8 @@ class ParquetReader:
         return self._footer.created_by
 
     def describe(self, positions: Sequence[int]) -> tuple[pa.Schema, tuple[SchemaNode, ...]]:
-        with self._translated("its schema"):
+        names = [repr(self.field_names[position]) for position in positions]
+        with self._translated(f"column {names[0]}" if len(names) == 1 else "its schema"):
             known = self.fields.describe(positions)
         own = {key: value for key, value in self.metadata.items() if key != ARROW_SCHEMA}
         return pa.schema([field for field, _ in known], own), tuple(node for _, node in known)
@@ -251,6 +253,8 @@ class ParquetReader:
     def _chunk(self, block: Block, leaf: SchemaNode) -> Chunk:
         stored = self._footer.row_groups[block.ordinal].columns[leaf.leaf_index]
         place = _at(leaf, block.ordinal)
+        with self._translated(f"column {'.'.join(leaf.path)!r}"):
+            self.fields.require(leaf)
         if stored.crypto_metadata is not None or stored.meta_data is None:
             raise FileFormatError(
                 f"{self._name}: {place} is encrypted; select other columns or decrypt it first"
@@ -273,6 +277,13 @@ class ParquetReader:
             raise FileFormatError(
                 f"{self._name}: {place} has no codec, or a type other than in the schema; "
                 f"it is corrupt, write or copy it again"
+            )
+        path = column.path_in_schema
+        if path is not None and path != [name.encode() for name in leaf.physical_path]:
+            stored_path = b".".join(path).decode(errors="replace")
+            raise FileFormatError(
+                f"{self._name}: {place} names itself {stored_path!r}; "
+                f"the footer is corrupt, write or copy the file again"
             )
         if values != block.num_rows and not leaf.is_repeated:
             raise FileFormatError(
@@ -360,7 +371,13 @@ class ParquetReader:
             yield
         except OutOfRange as error:
             raise FileFormatError(f"{self._name}: {what} has {error}") from None
-        except (CorruptPage, InvalidIndex, metadata.MalformedThrift, binascii.Error) as error:
+        except (
+            Ambiguous,
+            CorruptPage,
+            InvalidIndex,
+            metadata.MalformedThrift,
+            binascii.Error,
+        ) as error:
             raise FileFormatError(
                 f"{self._name}: {what} is corrupt: {error}; write or copy the file again"
             ) from None

@@ -16,6 +16,10 @@ from fretsaw.parquet.metadata import (
     OPTIONAL,
     PHYSICAL_TYPES,
     REPEATED,
+    REQUIRED,
+    Empty,
+    LogicalType,
+    SchemaElement,
 )
 from fretsaw.schema import SchemaNode
 
@@ -27,9 +31,56 @@ def field_node(elements: Sequence[Any], span: FieldSpan, arrow_type: pa.DataType
     return _Walk(elements, span).field(_Place(), arrow_type)
 
 
+_MAPS = ("MAP", "MAP_KEY_VALUE")
+_BYTE_ARRAY = PHYSICAL_TYPES.index("BYTE_ARRAY")
+_DEFAULT_CRS = "OGC:CRS84"
+_EDGES = ("SPHERICAL", "VINCENTY", "THOMAS", "ANDOYER", "KARNEY")
+
+
+class Ambiguous(ValueError):
+    """A logical type that is several at once."""
+
+
+def for_arrow(elements: Sequence[Any]) -> list[Any]:
+    """The elements of a field as Arrow takes them: what is read here may be spelled otherwise.
+
+    An ENUM is text, keys of a map are required, and what only claims to be a map is a group.
+    """
+    spelled = [as_text(element) for element in elements]
+    for place, element in enumerate(elements):
+        if not element.num_children or logical_type(element) not in _MAPS:
+            continue
+        if _is_map(element, elements[place + 1]):
+            spelled[place + 2] = _with(spelled[place + 2], repetition_type=REQUIRED)
+        else:
+            spelled[place] = _with(element, converted_type=None, logicalType=None)
+    return spelled
+
+
+def as_text(element: Any) -> Any:
+    """The element, as text if it is an ENUM."""
+    if element.num_children or logical_type(element) != "ENUM" or element.type != _BYTE_ARRAY:
+        return element
+    text = LogicalType(STRING=Empty())
+    return _with(element, converted_type=CONVERTED_TYPES.index("STRING"), logicalType=text)
+
+
+def _with(element: Any, **changes: Any) -> Any:
+    return SchemaElement(**{**vars(element), **changes})
+
+
+def _is_map(group: Any, wrapper: Any) -> bool:
+    """Whether the group that is annotated as a map is built like one."""
+    is_wrapped = group.num_children == 1 and wrapper.repetition_type == REPEATED
+    return is_wrapped and wrapper.num_children in (1, 2)
+
+
 def logical_type(element: Any) -> str | None:
     """The logical type by name, with its parameters; converted types count as what they became."""
-    for name, details in vars(element.logicalType).items() if element.logicalType else ():
+    variants = vars(element.logicalType) if element.logicalType else {}
+    if len(variants) > 1:
+        raise Ambiguous(f"{element.name!r} is {' and '.join(variants)} at once")
+    for name, details in variants.items():
         match name:
             case "DECIMAL":
                 return f"DECIMAL({details.precision},{details.scale})"
@@ -38,6 +89,12 @@ def logical_type(element: Any) -> str | None:
                 return f"{name}({unit},{'UTC' if details.isAdjustedToUTC else 'local'})"
             case "INTEGER":
                 return f"INTEGER({details.bitWidth},{'' if details.isSigned else 'un'}signed)"
+            case "GEOMETRY":
+                return f"GEOMETRY({details.crs or _DEFAULT_CRS})"
+            case "GEOGRAPHY":
+                algorithm = details.algorithm or 0
+                edges = _EDGES[algorithm] if 0 <= algorithm < len(_EDGES) else "?"
+                return f"GEOGRAPHY({details.crs or _DEFAULT_CRS}, {edges})"
             case _:
                 return str(name)
     converted = element.converted_type
@@ -115,7 +172,7 @@ class _Walk:
         children: tuple[SchemaNode, ...]
         if logical == "LIST" and wraps:
             kind, children = "list", (self._list_element(element, here, arrow_type),)
-        elif logical in ("MAP", "MAP_KEY_VALUE") and wraps and wrapper.num_children in (1, 2):
+        elif logical in _MAPS and _is_map(element, wrapper):
             kind, children = "map", self._map_entries(here, arrow_type)
         else:
             children = tuple(
