@@ -216,7 +216,9 @@ def test_enums_are_text_everywhere(converted: int | None, logical: tuple[int, ..
         assert scan.filter(predicate).count() == 1
     assert scan.filter(col("e").starts_with("é")).count() == 1
     with fs.open(io.BytesIO(data)) as opened:
-        assert opened.schema.find("e").logical_type == "ENUM"
+        node = opened.schema.find("e")
+    assert node is not None
+    assert node.logical_type == "ENUM"
 
 
 def test_enums_are_strings_in_spark() -> None:
@@ -248,7 +250,9 @@ def test_shapes_on_the_earth_tell_their_coordinates(
     file = written(pa.table({"g": pa.array([b"\x01", b"\x02"])}))
     elements(file)["g"][LOGICAL] = (STRUCT, {variant: (STRUCT, details)})
     with fs.open(io.BytesIO(file.to_bytes())) as opened:
-        assert opened.schema.find("g").logical_type == expected
+        node = opened.schema.find("g")
+    assert node is not None
+    assert node.logical_type == expected
 
 
 @pytest.mark.parametrize("unit", ["ns", "us", "ms"])

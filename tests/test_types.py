@@ -359,10 +359,12 @@ def int96() -> Case:
         rows=[NOON, None, np.datetime64(-1, "ns")],
         finds=[
             (NOON_UTC, [0]),
+            (NOON, [0]),
+            (np.datetime64(-1, "ns"), [2]),
             (pd.Timestamp(-1, unit="ns", tz="UTC"), [2]),
             (NOON_UTC + SPAN, []),
         ],
-        rejects=(*NOT_TIME, NOON, CLOCK, SPAN),
+        rejects=(*NOT_TIME, CLOCK, SPAN),
         values=np.array([noon, -1], "M8[ns]"),
         options={"use_deprecated_int96_timestamps": True, "store_schema": False},
     )
@@ -454,8 +456,8 @@ CASES: dict[str, Case] = {
     "ENUM": Case(
         physical="BYTE_ARRAY",
         logical="Enum",
-        arrow=pa.binary(),
-        rows=TEXT_BYTES,
+        arrow=pa.string(),
+        rows=TEXTS,
         finds=[("a", [0]), ("é", [1]), ("b", [])],
         rejects=NOT_TEXT[1:],
         binary=TEXT_BYTES,
