@@ -35,17 +35,21 @@ class _Known(NamedTuple):
 
 def bounds_of(stored: Sequence[bytes | None], row_counts: Int64s, leaf: SchemaNode) -> Bounds:
     """What statistics say about a leaf, in blocks or strides of so many rows each."""
-    found = [
-        _consistent(_decoded(statistics), rows, leaf)
-        for statistics, rows in zip(stored, row_counts.tolist(), strict=True)
-    ]
-    counts = [_Nulls() if one is None else _nulls(one, leaf) for one in found]
+    found = [_decoded(statistics) for statistics in stored]
+    values = np.array([-1 if s is None else _number_of_values(s) for s in found], np.int64)
+    nulls = np.array([-1 if s is None else _has_null(s) for s in found], np.int8)
+    empty = [_tell_of_values(found[place]) for place in np.flatnonzero(values == 0)]
+    wrong = _contradict(values, nulls, row_counts, leaf)
+    wrong[values == 0] |= np.array(empty, np.bool_)
+    # Below a list counts are those of elements, and the tags of a union are not its values.
+    counted = ~wrong & np.array([not leaf.is_repeated and leaf.physical_type != "UNION"])
+    only = counted & (nulls == 1) & (values == 0)
+    # Some writers count values in null structs too: only of a field itself is the rest null.
+    none = counted & (nulls == 0) & (values > 0) & np.array([len(leaf.path) == 1])
     known = [
-        None if one is None else _known(one, leaf, nulls.none)
-        for one, nulls in zip(found, counts, strict=True)
+        None if s is None or is_wrong else _known(s, leaf, without_nulls)
+        for s, is_wrong, without_nulls in zip(found, wrong.tolist(), none.tolist(), strict=True)
     ]
-    none = np.array([nulls.none for nulls in counts], np.bool_)
-    only = np.array([nulls.only for nulls in counts], np.bool_)
     keys = [bounds or _Known(*_nothing(leaf)) for bounds in known]
     return Bounds(
         lower=_keys([bounds.lower for bounds in keys], leaf),
@@ -59,24 +63,20 @@ def bounds_of(stored: Sequence[bytes | None], row_counts: Int64s, leaf: SchemaNo
     )
 
 
-def _consistent(statistics: Any, rows: int, leaf: SchemaNode) -> Any:
-    """Statistics that do not contradict themselves; None for others.
+def _contradict(
+    values: Int64s, nulls: npt.NDArray[np.int8], row_counts: Int64s, leaf: SchemaNode
+) -> npt.NDArray[np.bool_]:
+    """Where counts contradict the rows; -1 is what is not said.
 
-    Writers without an index leave counts empty: no values and no nulls, yet rows. Below a list
-    or a map counts are those of elements, inside a struct those of structs that are not null.
+    Writers without an index leave counts empty: no values and no nulls, yet rows.
     """
-    if statistics is None or not statistics.HasField("number_of_values"):
-        return statistics
-    values, says_null = statistics.number_of_values, statistics.HasField("has_null")
-    has_null = says_null and statistics.has_null
-    if not values and _tell_of_values(statistics):
-        return None
     if leaf.is_repeated:
-        return statistics
-    if values + has_null > rows:
-        return None
-    is_field = len(leaf.path) == 1
-    return None if is_field and says_null and not has_null and values < rows else statistics
+        return np.zeros(len(values), np.bool_)
+    wrong: npt.NDArray[np.bool_] = values + (nulls == 1) > row_counts
+    if len(leaf.path) == 1:  # null structs have no values, and count no nulls
+        wrong |= (nulls == 0) & (values < row_counts)
+    wrong &= values >= 0
+    return wrong
 
 
 def _tell_of_values(statistics: Any) -> bool:
@@ -96,27 +96,6 @@ def _tell_of_values(statistics: Any) -> bool:
         or any(statistics.buckets.count)
         or statistics.timestamps.HasField("minimum_utc")
         or statistics.strings.HasField("lower_bound")
-    )
-
-
-class _Nulls(NamedTuple):
-    """Whether all rows are null, and whether none is, where that is proven."""
-
-    only: bool = False
-    none: bool = False
-
-
-def _nulls(statistics: Any, leaf: SchemaNode) -> _Nulls:
-    """What consistent counts prove, where both are there; neither stands in for the other."""
-    if leaf.is_repeated or leaf.physical_type == "UNION":  # the tags of a union are not its values
-        return _Nulls()
-    if not statistics.HasField("number_of_values") or not statistics.HasField("has_null"):
-        return _Nulls()
-    # Some writers count values in null structs too: only of a field itself is the rest null.
-    is_field = len(leaf.path) == 1
-    return _Nulls(
-        only=statistics.has_null and not statistics.number_of_values,
-        none=not statistics.has_null and is_field and statistics.number_of_values > 0,
     )
 
 
@@ -151,6 +130,11 @@ def _decoded(stored: bytes | None) -> Any:
 def _number_of_values(statistics: Any) -> int:
     counted = statistics.HasField("number_of_values")
     return min(int(statistics.number_of_values), 1 << 62) if counted else -1
+
+
+def _has_null(statistics: Any) -> int:
+    """Whether there are nulls; -1 if that is not said."""
+    return int(statistics.has_null) if statistics.HasField("has_null") else -1
 
 
 def _nothing(leaf: SchemaNode) -> tuple[Any, Any, bool, bool]:
