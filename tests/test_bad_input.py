@@ -282,9 +282,7 @@ def test_a_directory_without_files_is_an_error(tmp_path: Path) -> None:
         fs.scan(tmp_path).to_arrow()
 
 
-@pytest.mark.parametrize(
-    "source", [3, None, 1.5, object(), {"a": 1}, io.StringIO("text")], ids=type
-)
+@pytest.mark.parametrize("source", [3, None, 1.5, object(), {"a": 1}], ids=type)
 def test_what_cannot_be_read_from_is_a_type_error(source: Any) -> None:
     with pytest.raises(TypeError):
         fs.scan(source).to_arrow()
@@ -293,11 +291,11 @@ def test_what_cannot_be_read_from_is_a_type_error(source: Any) -> None:
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="the superuser may read everything")
-def test_a_file_without_permission_stays_a_permission_error(tmp_path: Path) -> None:
+def test_a_file_without_permission_is_a_storage_error(tmp_path: Path) -> None:
     path = tmp_path / "locked.parquet"
     path.write_bytes(DATA)
     path.chmod(0)
-    with pytest.raises(PermissionError):
+    with pytest.raises(fs.StorageError, match=r"locked\.parquet: you may not read it"):
         fs.scan(path).to_arrow()
 
 

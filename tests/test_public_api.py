@@ -31,6 +31,7 @@ def test_exports_are_pinned() -> None:
         "SchemaMismatchError",
         "SchemaNode",
         "SourceNotFoundError",
+        "StorageError",
         "Trace",
         "Validity",
         "blocks",
@@ -45,6 +46,7 @@ def test_exports_are_pinned() -> None:
 
 def test_errors_are_the_builtins_that_users_catch() -> None:
     assert issubclass(fs.SourceNotFoundError, FileNotFoundError)
+    assert issubclass(fs.StorageError, OSError)
     assert issubclass(fs.ColumnNotFoundError, KeyError)
     assert issubclass(fs.PredicateTypeError, TypeError)
     assert issubclass(fs.PredicateSyntaxError, ValueError)

@@ -20,8 +20,10 @@ from fretsaw.errors import (
     PredicateTypeError,
     SchemaMismatchError,
     SourceNotFoundError,
+    StorageError,
 )
 from fretsaw.layout import Block, BlockPredicate, blocks, byte_range
+from fretsaw.locks import importing
 from fretsaw.plan import Plan
 from fretsaw.predicate import Column, Predicate, col
 from fretsaw.scan import Scan, scan
@@ -59,6 +61,7 @@ __all__ = [
     "SchemaMismatchError",
     "SchemaNode",
     "SourceNotFoundError",
+    "StorageError",
     "Trace",
     "Validity",
     "blocks",
@@ -82,4 +85,5 @@ def __dir__() -> list[str]:
 def __getattr__(name: str) -> Any:
     if name not in _IMPORTED_WHEN_USED:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_IMPORTED_WHEN_USED[name]}"), name)
+    with importing:
+        return getattr(import_module(f"{__name__}.{_IMPORTED_WHEN_USED[name]}"), name)

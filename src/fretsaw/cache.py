@@ -1,14 +1,15 @@
 """What was read of the ends of files and of page headers, kept for the next who asks.
 
-A file is the same if its path, place, size and times are; one that has just been written is not
-kept, since its times could not tell the next version apart. `clear` forgets everything.
+A file is the same if its path, place, size, times and last bytes are; one that has just been
+written is not kept, since its times could not tell the next version apart. `clear` forgets all.
 """
 
 import os
-import threading
 from collections import OrderedDict
 from collections.abc import Hashable
 from typing import Generic, TypeVar
+
+from fretsaw.locks import Lock
 
 T = TypeVar("T")
 
@@ -23,12 +24,7 @@ class Recent(Generic[T]):
         self._most = most
         self._total = 0
         self._kept: OrderedDict[Hashable, tuple[T, int]] = OrderedDict()
-        self._lock = threading.Lock()
-
-    def renew(self) -> None:
-        """Keep nothing, in a forked process: nobody there would let go of a lock that was held."""
-        self._lock = threading.Lock()
-        self.clear()
+        self._lock = Lock()
 
     def get(self, key: Hashable) -> T | None:
         """What is kept for the key."""
@@ -62,8 +58,9 @@ PAGES: Recent[object] = Recent(MOST_BYTES)
 """Where pages are, of chunks without an index."""
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=FOOTERS.renew)
-    os.register_at_fork(after_in_child=PAGES.renew)
+    # Another thread may have been in the midst of a change; locks are open again by now.
+    os.register_at_fork(after_in_child=FOOTERS.clear)
+    os.register_at_fork(after_in_child=PAGES.clear)
 
 
 def clear() -> None:

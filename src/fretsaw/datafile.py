@@ -1,13 +1,14 @@
 """One open file: `open` and `DataFile`."""
 
 from collections.abc import Mapping
-from types import TracebackType
+from types import MappingProxyType, TracebackType
 from typing import TYPE_CHECKING, Literal
 
 import pyarrow as pa
 
 from fretsaw.formats import ReadOptions
 from fretsaw.layout import Block
+from fretsaw.locks import importing
 from fretsaw.predicate import Predicate
 from fretsaw.scan import Scan
 from fretsaw.schema import SchemaNode
@@ -35,7 +36,8 @@ def open(
     ...     file.format, file.num_rows, len(file.blocks)
     ('parquet', 100, 3)
     """
-    from fretsaw.files import open_file
+    with importing:
+        from fretsaw.files import open_file
 
     options = ReadOptions(indexes, verify, int96)
     return DataFile(open_file(Entry(origin_of(path)), options), options)
@@ -72,8 +74,8 @@ class DataFile:
 
     @property
     def metadata(self) -> Mapping[bytes, bytes]:
-        """The key-value pairs that the writer left in the footer."""
-        return self._file.reader.metadata
+        """The key-value pairs that the writer left in the footer; read-only."""
+        return MappingProxyType(self._file.reader.metadata)
 
     @property
     def created_by(self) -> str | None:
@@ -86,7 +88,8 @@ class DataFile:
 
     def prune(self, predicate: Predicate | str) -> RowSelection:
         """The rows that the file's own indexes cannot rule out; no data page is read."""
-        from fretsaw.planning import rows_left
+        with importing:
+            from fretsaw.planning import rows_left
 
         return rows_left(self.scan().filter(predicate)._reading())
 

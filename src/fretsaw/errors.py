@@ -16,6 +16,10 @@ class SourceNotFoundError(FretsawError, FileNotFoundError):
     """There is no such path, or no Parquet or ORC file in a directory or glob."""
 
 
+class StorageError(FretsawError, OSError):
+    """A file cannot be reached, or changed while it was read."""
+
+
 class FileFormatError(FretsawError):
     """A file is not Parquet or ORC, or is truncated, corrupt, encrypted or unsupported."""
 

@@ -7,8 +7,8 @@ many footers are on their way at once and files that nobody gets to stay closed.
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, replace
+from operator import itemgetter
 from typing import cast
 
 import pyarrow as pa
@@ -25,6 +25,8 @@ from fretsaw.trace import Why
 _MOST_AHEAD = 32
 _SLOW = 0.005
 """Seconds to open a file: what is faster comes from memory, and threads would only cost."""
+_COMPARED = 4 << 10
+"""Bytes at the end of a file that tell whether its footer is the one that is kept."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -44,6 +46,11 @@ class OpenFile:
     def num_rows(self) -> int:
         """Rows of all blocks together, whatever else the footer claims."""
         return sum(block.num_rows for block in self.reader.blocks)
+
+    @property
+    def planned(self) -> Entry:
+        """Its entry in a plan: no other file will be read in its place."""
+        return replace(self.entry, identity=self.source.identity)
 
     def fetch(
         self,
@@ -103,15 +110,50 @@ class OpenFile:
 
 def open_file(entry: Entry, options: ReadOptions, like: FileReader | None = None) -> OpenFile:
     """Open a source and read its footer; the schema may be `like` that of another file."""
-    source = storage.open_source(entry.origin)
-    key = (source.version, options)
-    reader = cast(FileReader | None, cache.FOOTERS.get(key))
-    if reader is None:
-        steps = formats.open_file(source.name, source.size, source.tail, options, like)
-        reader = formats.run(steps, partial(storage.fetch, source))
-        if source.version is not None:
-            cache.FOOTERS.put(key, reader, reader.footer_size)
+    source = storage.open_source(entry.origin, entry.identity)
+    key = (source.name, source.identity, options)
+    kept = cast(_Footer | None, cache.FOOTERS.get(key)) if source.is_settled else None
+    if kept is not None and kept.is_still_in(source):
+        return OpenFile(source, kept.reader, entry)
+    found: list[tuple[int, pa.Buffer]] = []
+
+    def fetch(ranges: Sequence[storage.Range], why: Why) -> list[pa.Buffer]:
+        buffers = storage.fetch(source, ranges, why)
+        found.extend((offset, data) for (offset, _), data in zip(ranges, buffers, strict=True))
+        return buffers
+
+    steps = formats.open_file(source.name, source.size, source.tail, options, like)
+    reader = formats.run(steps, fetch)
+    if source.is_settled:
+        footer = _Footer(reader, _end_of(source.size, found))
+        cache.FOOTERS.put(key, footer, reader.footer_size)
     return OpenFile(source, reader, entry)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Footer:
+    """A footer that is kept, and the last bytes of its file.
+
+    They are compared before it is believed: who writes through a mapping may move no times.
+    """
+
+    reader: FileReader
+    end: bytes
+
+    def is_still_in(self, source: storage.Source) -> bool:
+        length = len(self.end)
+        (found,) = storage.fetch(source, [(source.size - length, length)], "footer")
+        return bool(found.to_pybytes() == self.end)
+
+
+def _end_of(size: int, found: Sequence[tuple[int, pa.Buffer]]) -> bytes:
+    """The last bytes of a file, out of what was read of it, as many as are compared."""
+    end = b""
+    for offset, data in sorted(found, key=itemgetter(0), reverse=True):
+        missing = size - len(end) - offset
+        if 0 < missing <= data.size:
+            end = data.slice(0, missing).to_pybytes() + end
+    return end[-_COMPARED:]
 
 
 def open_in_order(

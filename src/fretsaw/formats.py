@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from fretsaw.errors import FileFormatError
 from fretsaw.layout import Block, Bounds, PageIndex
+from fretsaw.locks import importing
 from fretsaw.schema import SchemaNode
 from fretsaw.scratch import Allocate
 from fretsaw.selection import RowSelection
@@ -210,7 +211,8 @@ def open_file(
         module = "fretsaw.orc.reader"
     else:
         raise (yield from _not_known(name, size))
-    format_module = cast(FormatModule, importlib.import_module(module))
+    with importing:
+        format_module = cast(FormatModule, importlib.import_module(module))
     return (yield from format_module.open_file(name, size, tail, options, like))
 
 

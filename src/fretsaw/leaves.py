@@ -8,11 +8,11 @@ import contextlib
 import operator
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import pyarrow as pa
 
 from fretsaw.errors import ColumnNotFoundError
+from fretsaw.locks import once
 from fretsaw.nested import (
     Chain,
     MisalignedLeaves,
@@ -38,12 +38,12 @@ class LeafNames:
         """All leaves of these fields, in order."""
         return cls([chain for field in fields for chain in chains_of(field)])
 
-    @cached_property
+    @once
     def keys(self) -> tuple[Path | int, ...]:
         """What finds each leaf: its path, exactly if another one reads the same, or its number."""
         return tuple(self._key(place) for place in range(len(self.chains)))
 
-    @cached_property
+    @once
     def _exact(self) -> dict[tuple[str, ...], int]:
         """The places of the leaves by their paths; the first of those with one path."""
         places: dict[tuple[str, ...], int] = {}
@@ -51,7 +51,7 @@ class LeafNames:
             places.setdefault(chain[-1].path, place)
         return places
 
-    @cached_property
+    @once
     def _dotted(self) -> dict[str, int]:
         """The same by paths as they are written, unless a name has dots of its own."""
         if any("." in step for path in self._exact for step in path):
@@ -93,7 +93,7 @@ class LeafNames:
                     return path
         return place
 
-    @cached_property
+    @once
     def _root(self) -> SchemaNode:
         fields = {id(chain[0]): chain[0] for chain in self.chains}
         return SchemaNode("", (), "struct", False, pa.null(), tuple(fields.values()))

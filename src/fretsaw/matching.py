@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from fretsaw.condition import Check, Condition, Every, Some
 from fretsaw.layout import Bounds, Int64s
+from fretsaw.locks import importing
 from fretsaw.schema import SchemaNode
 from fretsaw.values import NAN_KEY, Booleans, ValueSet, float_at, float_keys, successor
 
@@ -101,7 +102,8 @@ def _encoded(array: pa.Array) -> pa.Array:
 
 def _ranks(array: pa.DictionaryArray) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
     """Dictionary-encoded values by the places of their entries in order, and the entries."""
-    import pyarrow.compute as pc
+    with importing:
+        import pyarrow.compute as pc
 
     is_decimal = pa.types.is_decimal(array.dictionary.type)
     stored = array.dictionary if is_decimal else array.dictionary.cast(pa.binary())
@@ -284,7 +286,8 @@ def _from_words(cut: int, words: npt.NDArray[np.uint64], count: int) -> Booleans
 
 
 def _among_strings(values: ValueSet, array: pa.Array) -> Booleans:
-    import pyarrow.compute as pc
+    with importing:
+        import pyarrow.compute as pc
 
     # Bytes compare as strings do, and a cut need not be text. There are no kernels for views.
     plain = pa.types.is_string(array.type) or pa.types.is_binary(array.type)

@@ -77,7 +77,7 @@ def parts_of(reading: Reading, target_bytes: int) -> Iterator[Part]:
             inside = byte_range(start, end)
             places = [place for place, block in enumerate(blocks) if inside.keeps(block)]
             yield Part(
-                file.entry,
+                file.planned,
                 start,
                 end,
                 bytes=sum(sizes[place] for place in places),

@@ -8,7 +8,6 @@ import itertools
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TypeVar
 
 import pyarrow as pa
@@ -19,6 +18,7 @@ from fretsaw.execute import BlockWork, Execution, Shape
 from fretsaw.files import OpenFile, open_in_order
 from fretsaw.formats import ReadOptions
 from fretsaw.leaves import LeafNames, LeafProjection, Leaves, apart
+from fretsaw.locks import once
 from fretsaw.matching import whether_true
 from fretsaw.plan import FileRows, Query, Window, file_rows
 from fretsaw.predicate import columns_of
@@ -89,7 +89,7 @@ class Reading:
         self._most_rows = 0
         self._likely_files = 0
 
-    @cached_property
+    @once
     def schema(self) -> pa.Schema:
         """The Arrow schema of the result."""
         return self.projection(self._settling).schema
@@ -203,7 +203,7 @@ class Reading:
         self._conditions[key] = resolve(self.query.predicate, find, file.name)
         return self._conditions[key]
 
-    @cached_property
+    @once
     def _checked(self) -> Sequence[Path]:
         """The columns that the predicate tests."""
         return [] if self.query.predicate is None else list(columns_of(self.query.predicate))
@@ -241,7 +241,7 @@ class Reading:
         leaves = apart(projection, names)
         return leaves if leaf is None else leaves.only(names.place(leaf))
 
-    @cached_property
+    @once
     def target(self) -> Target:
         """The columns of the result; a part of a scan has those of the whole."""
         if self._settled is not None:
@@ -322,7 +322,7 @@ class Reading:
             entries = entries[entries.index(self._settling.entry) + 1 :]
         yield from open_in_order(entries, self._options, lambda: self._likely_files, like)
 
-    @cached_property
+    @once
     def entries(self) -> Sequence[Entry]:
         """The files that the values of their folders do not rule out."""
         listing, predicate = self.listing, self.query.predicate
@@ -361,12 +361,12 @@ class Reading:
         """
         return self._settled is None and len(self.entries) < len(self.listing.entries)
 
-    @cached_property
+    @once
     def _settling(self) -> OpenFile:
         """The file that settles the columns: the first of all, whatever the predicate."""
         return self._first_listed() if self._settles_apart else self._first
 
-    @cached_property
+    @once
     def _first(self) -> OpenFile:
         """The first file that folders leave, or of all if they leave none; not opened again."""
         if self._opened is None:

@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
+from importlib import import_module
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -21,6 +22,7 @@ import pyarrow as pa
 from fretsaw.errors import not_text
 from fretsaw.formats import ReadOptions
 from fretsaw.layout import BlockPredicate, Int64s, byte_range, byte_ranges
+from fretsaw.locks import importing
 from fretsaw.plan import Plan, Query
 from fretsaw.predicate import Column, Predicate
 from fretsaw.schema import Path, spelled
@@ -117,7 +119,8 @@ class Scan:
             kept = query.block_predicate
             return self._with(block_predicate=predicate if kept is None else kept & predicate)
         if isinstance(predicate, str):
-            from fretsaw.sql import parse
+            with importing:
+                from fretsaw.sql import parse
 
             predicate = parse(predicate)
         _require_predicate(predicate)
@@ -177,7 +180,7 @@ class Scan:
         `batch_size` caps the rows of a batch.
         """
         _require_batch_size(batch_size)
-        return self._batches(min(batch_size or BATCH_ROWS, sys.maxsize))
+        return _cut(self._tables(), min(batch_size or BATCH_ROWS, sys.maxsize))
 
     def rows(self) -> Iterator["Row"]:
         """Stream the result row by row, as Python objects.
@@ -223,7 +226,9 @@ class Scan:
 
     def to_reader(self) -> pa.RecordBatchReader:
         """Stream the result as a `pyarrow.RecordBatchReader`."""
-        return pa.RecordBatchReader.from_batches(self.schema, self.batches())
+        reading = self._reading()
+        tables = reading.tables(STREAM_PIECE)  # of the same files as the schema
+        return pa.RecordBatchReader.from_batches(reading.schema, _cut(tables, BATCH_ROWS))
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         return self.to_reader().__arrow_c_stream__(requested_schema)
@@ -235,6 +240,8 @@ class Scan:
 
     def to_pandas(self) -> "pd.DataFrame":
         """The whole result as a pandas data frame."""
+        with importing:
+            import_module("pandas")
         table = self.to_arrow()
         try:
             return table.to_pandas()
@@ -246,7 +253,8 @@ class Scan:
 
     def to_polars(self) -> "pl.DataFrame":
         """The whole result as a polars data frame."""
-        import polars as pl
+        with importing:
+            import polars as pl
 
         return pl.DataFrame(self.to_arrow())
 
@@ -264,7 +272,8 @@ class Scan:
         in_order = len(unique) == len(numbers) and bool((np.diff(positions) > 0).all())
         if in_order:
             return found
-        from fretsaw.projection import take
+        with importing:
+            from fretsaw.projection import take
 
         return take(found, positions)
 
@@ -274,14 +283,16 @@ class Scan:
 
     def plan(self) -> Plan:
         """What would be read, and what is left out by what."""
-        from fretsaw.planning import plan_of
+        with importing:
+            from fretsaw.planning import plan_of
 
         return plan_of(self._reading(), WHOLE_PIECE)
 
     def explain(self, run: bool = False) -> str:
         """The plan as text; with `run`, the scan is run and what happened stands beside it."""
-        from fretsaw.explain import compare, explain
-        from fretsaw.planning import plan_of
+        with importing:
+            from fretsaw.explain import compare, explain
+            from fretsaw.planning import plan_of
 
         if not run:
             return explain(self.plan())
@@ -306,7 +317,8 @@ class Scan:
         {"id":7,"city":"NYC"}
         {"id":8,"city":null}
         """
-        from fretsaw.write import destination, format_of, write_file
+        with importing:
+            from fretsaw.write import destination, format_of, write_file
 
         chosen, listing = format_of(path, format), self._listing()
         place = destination(path, listing.entries)
@@ -324,7 +336,7 @@ class Scan:
         return [
             self._part(
                 reading.listing.only(
-                    share.file.entry, share.first_row if reading.knows_places else None
+                    share.file.planned, share.first_row if reading.knows_places else None
                 ),
                 reading.target,
             ).filter(byte_range(start, end))
@@ -347,7 +359,8 @@ class Scan:
         `ordered` keeps the rows in the order of the files. `on_corrupt="skip"` leaves out files
         that cannot be read.
         """
-        from fretsaw.spark.pipeline import Job
+        with importing:
+            from fretsaw.spark.pipeline import Job
 
         return Job(self, spark, ordered=ordered, on_corrupt=on_corrupt).dataframe()
 
@@ -362,7 +375,8 @@ class Scan:
         return self._sources
 
     def _reading(self) -> "Reading":
-        from fretsaw.reading import Reading
+        with importing:
+            from fretsaw.reading import Reading
 
         opened = self._opened if self._opened and not self._opened.source.closed else None
         missing_is_null = self._missing == "null"
@@ -373,16 +387,12 @@ class Scan:
         """The same scan of some of its files, with the columns of all once they are settled."""
         return replace(self, _sources=listing, _opened=None, _settled=settled)
 
-    def _batches(self, batch_size: int) -> Iterator[pa.RecordBatch]:
-        tables = self._reading().tables(STREAM_PIECE)
-        while (table := next(tables, None)) is not None:
-            batches = deque(table.to_batches(max_chunksize=batch_size))
-            del table  # neither it nor a batch stays alive while the next ones are decoded
-            while batches:
-                yield batches.popleft()
+    def _tables(self) -> Iterator[pa.Table]:
+        yield from self._reading().tables(STREAM_PIECE)
 
     def _rows(self) -> Iterator[Iterator["Row"]]:
-        from fretsaw.rows import rows_of
+        with importing:
+            from fretsaw.rows import rows_of
 
         reading = self._reading()
         yield rows_of(reading.tables(STREAM_PIECE), reading.nodes, reading.listing.name)
@@ -390,7 +400,8 @@ class Scan:
     def _column_batches(
         self, leaf: Path | int | None, batch_size: int | None
     ) -> Iterator["ColumnBatches"]:
-        from fretsaw.columns import column_batches
+        with importing:
+            from fretsaw.columns import column_batches
 
         yield from column_batches(self._reading().leaves(STREAM_PIECE, leaf), batch_size)
 
@@ -432,6 +443,14 @@ class Scan:
 
     def __repr__(self) -> str:
         return f"Scan({names_of(self._origins())!r}{self._query})"
+
+
+def _cut(tables: Iterator[pa.Table], batch_size: int) -> Iterator[pa.RecordBatch]:
+    while (table := next(tables, None)) is not None:
+        batches = deque(table.to_batches(max_chunksize=batch_size))
+        del table  # neither it nor a batch stays alive while the next ones are decoded
+        while batches:
+            yield batches.popleft()
 
 
 def _require_predicate(given: object) -> None:

@@ -5,19 +5,26 @@ entries comes out, with the columns that Hive folders (`key=value`) make. No fil
 """
 
 import datetime
+import fnmatch
 import glob
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
 from typing import TypeAlias, cast
 from urllib.parse import unquote
 
 import pyarrow as pa
 
 from fretsaw.errors import SourceNotFoundError
-from fretsaw.storage import Origin, absolute, is_file_object, source_name
+from fretsaw.storage import (
+    Identity,
+    Origin,
+    absolute,
+    cannot_open,
+    is_file_object,
+    source_name,
+)
 
 Sources: TypeAlias = Origin | pa.Buffer | Iterable[Origin | pa.Buffer]
 
@@ -35,6 +42,8 @@ class Entry:
     """The directory or glob that it was found in, where other files are passed over."""
     first_row: int | None = None
     """Its first row in the whole scan, where that is settled already."""
+    identity: Identity | None = None
+    """Which file was planned with: no other one is read in its place."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +142,7 @@ def _entries(origin: Origin) -> Iterator[Entry]:
         yield Entry(origin)
         return
     if os.path.isdir(origin):
-        root, paths = origin, list(_below(origin))
+        root, paths = origin, list(_below(origin, set()))
     elif os.path.lexists(origin) or not _is_pattern(origin):
         yield Entry(origin)
         return
@@ -146,14 +155,29 @@ def _entries(origin: Origin) -> Iterator[Entry]:
         yield Entry(path, _partitions(path, root), found_in=origin)
 
 
-def _below(folder: str) -> Iterator[str]:
-    """All files below a directory, sorted; hidden ones, by `_` or `.`, are left out."""
-    for name in sorted(os.listdir(folder)):
+Folders: TypeAlias = set[tuple[int, int]]
+"""Devices and inodes of folders that were walked: links may lead back to them."""
+
+
+def _below(folder: str, walked: Folders) -> Iterator[str]:
+    """All files below a directory, sorted; hidden ones, by `_` or `.`, are left out.
+
+    Each real folder is walked once, however many links lead to it.
+    """
+    try:
+        status = os.stat(folder)
+        names = os.listdir(folder)
+    except OSError as error:
+        raise cannot_open(folder, error) from None
+    if (status.st_dev, status.st_ino) in walked:
+        return
+    walked.add((status.st_dev, status.st_ino))
+    for name in sorted(names):
         path = os.path.join(folder, name)
         if name.startswith(("_", ".")):
             continue
         if os.path.isdir(path):
-            yield from _below(path)
+            yield from _below(path, walked)
         else:
             yield path
 
@@ -189,14 +213,40 @@ def alternatives(pattern: str) -> list[str]:
 
 def _matching(pattern: str, root: str) -> Iterator[str]:
     """All files that match a glob, and those below the directories that do, sorted."""
-    globs = (glob.glob(alternative, recursive=True) for alternative in alternatives(pattern))
-    for path in sorted(set(chain.from_iterable(globs))):
+    found: set[str] = set()
+    for alternative in alternatives(pattern):
+        is_recursive = "**" in alternative
+        found.update(_matching_below(alternative, root) if is_recursive else glob.glob(alternative))
+    walked: Folders = set()
+    for path in sorted(found):
         if _is_hidden(path, root):
             continue
         if not os.path.isdir(path):
             yield path
-        elif "**" not in pattern:  # a recursive glob names the files by itself
-            yield from _below(path)
+        else:
+            yield from _below(path, walked)
+
+
+def _matching_below(pattern: str, root: str) -> Iterator[str]:
+    """The files that match a glob with `**`, which stands for any number of folders."""
+    start = pattern.partition("**")[0].rpartition(os.sep)[0]
+    steps = pattern[len(start) + 1 :].split(os.sep)
+    walked: Folders = set()
+    for folder in sorted(glob.glob(start or os.sep)):
+        if os.path.isdir(folder) and not _is_hidden(folder, root):
+            for path in _below(folder, walked):
+                names = path[len(folder.rstrip(os.sep)) + 1 :].split(os.sep)
+                if _match(names, steps):
+                    yield path
+
+
+def _match(names: Sequence[str], steps: Sequence[str]) -> bool:
+    """Whether the names of a path are those of a glob."""
+    if not steps:
+        return not names
+    if steps[0] == "**":
+        return _match(names, steps[1:]) or (bool(names) and _match(names[1:], steps))
+    return bool(names) and fnmatch.fnmatchcase(names[0], steps[0]) and _match(names[1:], steps[1:])
 
 
 def _is_hidden(path: str, root: str) -> bool:

@@ -15,6 +15,7 @@ from operator import eq, ge, gt, le, lt, ne
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from fretsaw.errors import PredicateSyntaxError
+from fretsaw.locks import importing
 from fretsaw.predicate import And, Column, Fold, Not, Or, Predicate, Test, col
 from fretsaw.text import Text
 
@@ -59,8 +60,9 @@ def parse(text: str) -> Predicate:
     >>> parse("fare > 100 and tip is not null")
     (col('fare') > 100) & (col('tip').is_not_null())
     """
-    from sqlglot.expressions import Condition
-    from sqlglot.parser import Parser
+    with importing:
+        from sqlglot.expressions import Condition
+        from sqlglot.parser import Parser
 
     try:
         tokens = _tokenizer()().tokenize(text)
@@ -251,7 +253,8 @@ def _is_column(node: "Expr") -> bool:
 
 @cache
 def _tokenizer() -> "type[Tokenizer]":
-    from sqlglot import tokens
+    with importing:
+        from sqlglot import tokens
 
     class Words(tokens.Tokenizer):
         IDENTIFIERS: ClassVar[list[str | tuple[str, str]]] = ['"', "`"]

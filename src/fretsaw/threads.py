@@ -8,7 +8,7 @@ is needed.
 import os
 import time
 from collections.abc import Callable, Iterable
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextvars import copy_context
 from functools import cache, partial
 from typing import Any, Generic, TypeAlias, TypeVar
@@ -45,8 +45,45 @@ class Deferred(Generic[T]):
         """Never begin."""
         return True
 
+    def wait(self) -> None:
+        """Nobody else does it."""
 
-Task: TypeAlias = Future[T] | Deferred[T]
+
+class Started(Generic[T]):
+    """Work that was begun on the pool.
+
+    In a forked child the pool is gone, and all that it knew: the work is done where it is needed.
+    """
+
+    def __init__(self, work: Callable[[], T]) -> None:
+        context = copy_context()
+        self._process = os.getpid()
+        self._future = _pool().submit(context.run, work)
+        self._here = Deferred(lambda: context.copy().run(work))
+
+    def result(self) -> T:
+        """What came of it; waits for it."""
+        return self._future.result() if self._is_pooled else self._here.result()
+
+    def done(self) -> bool:
+        """Whether the result is there."""
+        return self._future.done() if self._is_pooled else self._here.done()
+
+    def cancel(self) -> bool:
+        """Never begin; False if it has begun."""
+        return self._future.cancel() if self._is_pooled else self._here.cancel()
+
+    def wait(self) -> None:
+        """Until it is done, well or not."""
+        if self._is_pooled:
+            wait([self._future])
+
+    @property
+    def _is_pooled(self) -> bool:
+        return self._process == os.getpid()
+
+
+Task: TypeAlias = Started[T] | Deferred[T]
 
 
 class Starter:
@@ -70,9 +107,9 @@ class Starter:
         return result
 
 
-def start(work: Callable[..., T], *arguments: Any) -> Future[T]:
+def start(work: Callable[..., T], *arguments: Any) -> Started[T]:
     """Begin some work on the pool."""
-    return _pool().submit(copy_context().run, work, *arguments)
+    return Started(partial(work, *arguments))
 
 
 def side_by_side(first: Callable[[], T], second: Callable[[], T]) -> tuple[T, T]:
@@ -89,7 +126,8 @@ def side_by_side(first: Callable[[], T], second: Callable[[], T]) -> tuple[T, T]
 def abandon(tasks: Iterable[Task[Any]]) -> None:
     """Nobody needs these any more: what has not begun does not begin, the rest is waited for."""
     begun = [task for task in tasks if not task.cancel()]
-    wait([task for task in begun if isinstance(task, Future)])
+    for task in begun:
+        task.wait()
 
 
 @cache

@@ -4,12 +4,13 @@ The storage layer records reads, the running execution what it decoded. A trace 
 its own thread and of the workers that do it on that thread's behalf, nobody else's.
 """
 
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple, TypeAlias
+
+from fretsaw.locks import Lock
 
 Why: TypeAlias = Literal["footer", "index", "Bloom filter", "dictionary", "data"]
 
@@ -57,7 +58,6 @@ class Trace:
     fallbacks: list[Fallback] = field(default_factory=list)
     pruned: list[Pruned] = field(default_factory=list)
     """What was dropped before it was read, by which source."""
-    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
     @property
     def requests(self) -> int:
@@ -92,6 +92,7 @@ class Trace:
         return totals
 
 
+_counting = Lock()
 _active: ContextVar[tuple[Trace, ...]] = ContextVar("active_traces", default=())
 
 
@@ -126,7 +127,7 @@ def record_read(path: str, offset: int, length: int, why: Why) -> None:
 def record_decode(pages: int, rows: int) -> None:
     """Count pages and the rows decoded from them."""
     for active in _active.get():
-        with active._lock:
+        with _counting:
             active.pages_decoded += pages
             active.rows_decoded += rows
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from fretsaw.formats import Request, Steps
+from fretsaw.locks import importing
 from fretsaw.parquet import metadata
 from fretsaw.parquet.bounds import Order
 from fretsaw.parquet.index import InvalidIndex
@@ -58,7 +59,8 @@ def may_contain(offset: int, stated: int | None, end: int, values: Sequence[byte
 
     The filter ends before `end`, and has the `stated` length if the metadata give it.
     """
-    import xxhash
+    with importing:
+        import xxhash
 
     (data,) = yield Request([(offset, max(0, min(_HEADER_BYTES, end - offset)))], "Bloom filter")
     header: Any

@@ -11,6 +11,7 @@ from zlib import crc32
 
 import pyarrow as pa
 
+from fretsaw.locks import importing
 from fretsaw.parquet import metadata
 from fretsaw.parquet.pages import MOST_EMPTY, CorruptPage, Page, walk
 
@@ -150,7 +151,8 @@ _memory = _Memory()
 
 
 def _gunzip(data: pa.Buffer, size: int) -> bytes:
-    from isal.isal_zlib import decompressobj
+    with importing:
+        from isal.isal_zlib import decompressobj
 
     stream = decompressobj(wbits=31)
     try:
@@ -164,7 +166,8 @@ def _gunzip(data: pa.Buffer, size: int) -> bytes:
 
 @cache
 def _decompressors() -> dict[int, Callable[[Any, Any], int]]:
-    import cramjam
+    with importing:
+        import cramjam
 
     return {
         _SNAPPY: cramjam.snappy.decompress_raw_into,

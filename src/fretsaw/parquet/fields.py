@@ -6,13 +6,13 @@ Arrow is asked once for many files.
 
 import base64
 from collections.abc import Sequence
-from functools import cached_property
 from typing import Any
 
 import pyarrow as pa
 
 from fretsaw.errors import FileFormatError
 from fretsaw.formats import ReadOptions
+from fretsaw.locks import once
 from fretsaw.parquet import metadata
 from fretsaw.parquet.chain import Chain, chain
 from fretsaw.parquet.footer import Footer
@@ -101,7 +101,7 @@ class Fields:
                 self._leaves[leaf.leaf_index] = element, chain(node, leaf, as_text(element))
             self._described[position] = field, node
 
-    @cached_property
+    @once
     def _arrow_schema(self) -> pa.Schema | None:
         """The Arrow schema that the writer left in the file, if it fits the file."""
         if self._encoded is None:

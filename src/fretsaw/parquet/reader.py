@@ -7,7 +7,6 @@ with a file into a `FileFormatError` that names the file, the column and the row
 import binascii
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import cached_property
 from typing import Any, cast
 
 import numpy as np
@@ -18,6 +17,7 @@ from fretsaw.cache import PAGES
 from fretsaw.errors import FileFormatError
 from fretsaw.formats import ReadOptions, Request, Steps
 from fretsaw.layout import Block, Bounds, PageIndex
+from fretsaw.locks import once
 from fretsaw.parquet import metadata
 from fretsaw.parquet.bloom import may_contain, stored_values
 from fretsaw.parquet.bounds import (
@@ -317,7 +317,7 @@ class ParquetReader:
     def _indexed(self, block: Block, leaf: SchemaNode) -> Any:
         return self._indexed_footer.row_groups[block.ordinal].columns[leaf.leaf_index]
 
-    @cached_property
+    @once
     def _indexed_footer(self) -> Any:
         """What the footer says about values: only predicates need it."""
         with self._translated("its footer"):
@@ -331,7 +331,7 @@ class ParquetReader:
         row_group = self._probed_footer.row_groups[block.ordinal]
         return row_group.columns[leaf.leaf_index].meta_data
 
-    @cached_property
+    @once
     def _probed_footer(self) -> Any:
         """What the footer says about Bloom filters and dictionaries."""
         with self._translated("its footer"):

@@ -158,11 +158,12 @@ class Job:
 
     def _placed(self, entries: Sequence[Entry], query: Query) -> Sequence[Entry]:
         """The files with their first rows in the whole scan."""
-        counts = self._of_files(partial(tasks.count_rows, self._settled), entries)
-        *starts, total = itertools.accumulate(counts, initial=0)
+        counted = self._of_files(partial(tasks.count_rows, self._settled), entries)
+        *starts, total = itertools.accumulate((rows for _, rows in counted), initial=0)
         query.require_rows(total)
         return [
-            replace(entry, first_row=start) for entry, start in zip(entries, starts, strict=True)
+            replace(entry, first_row=start)
+            for (entry, _), start in zip(counted, starts, strict=True)
         ]
 
     def _plan(self, entries: Sequence[Entry]) -> list[Part]:

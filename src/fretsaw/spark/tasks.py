@@ -87,14 +87,17 @@ def columns_of(
     return [union(targets, None)] if targets else []
 
 
-def count_rows(settled: Settled, entries: Sequence[Entry], report: Report) -> list[int]:
-    """How many rows each file has, matching or not; one that is skipped has none."""
-    counts = [0] * len(entries)
+def count_rows(
+    settled: Settled, entries: Sequence[Entry], report: Report
+) -> list[tuple[Entry, int]]:
+    """The files with their rows, matching or not; one that is skipped has none."""
+    counts = [(entry, 0) for entry in entries]
     with reported(report):
         for place, entry in enumerate(entries):
             with _skipping(settled.skip_corrupt, report):
                 files = open_in_order([entry], settled.scan._options, lambda: 0)
-                counts[place] = sum(file.num_rows for file in files)
+                for file in files:
+                    counts[place] = (file.planned, file.num_rows)
     return counts
 
 
