@@ -15,7 +15,7 @@ ALLOWED: dict[str, set[str]] = {
     "selection": {"errors"},
     "schema": {"errors"},
     "layout": {"schema", "selection"},
-    "predicate": {"schema"},
+    "predicate": {"errors", "schema"},
     "text": set(),
     "sql": {"errors", "locks", "predicate", "schema", "text"},
     "values": set(),

@@ -9,6 +9,8 @@ import sys
 import uuid
 from collections.abc import Callable
 from decimal import Decimal
+from functools import reduce
+from operator import and_, or_
 from pathlib import Path
 from typing import Any
 
@@ -483,7 +485,8 @@ def single_tests(draw: st.DrawFn) -> Pair:
 
 def joined(pairs: list[Pair]) -> list[Pair]:
     parts, texts = tuple(part for part, _ in pairs), [f"({text})" for _, text in pairs]
-    return [(And(parts), " and ".join(texts)), (Or(parts), " OR ".join(texts))]
+    joined = [reduce(and_, parts), reduce(or_, parts)]
+    return list(zip(joined, [" and ".join(texts), " OR ".join(texts)], strict=True))
 
 
 CONDITIONS: st.SearchStrategy[Pair] = st.recursive(

@@ -8,7 +8,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any, Literal, NoReturn, TypeAlias
 
+from fretsaw.errors import PredicateTypeError
 from fretsaw.schema import Path, spelled
+
+_DEEPEST = 100
 
 Fold: TypeAlias = Literal["any", "all"]
 Operator: TypeAlias = Literal[
@@ -24,15 +27,15 @@ class Predicate:
     def __and__(self, other: "Predicate") -> "Predicate":
         if not isinstance(other, Predicate):
             return NotImplemented
-        return And((*(self.parts if isinstance(self, And) else (self,)), other))
+        return And((*_parts(self, And), *_parts(other, And)), _deeper(self, other, kind=And))
 
     def __or__(self, other: "Predicate") -> "Predicate":
         if not isinstance(other, Predicate):
             return NotImplemented
-        return Or((*(self.parts if isinstance(self, Or) else (self,)), other))
+        return Or((*_parts(self, Or), *_parts(other, Or)), _deeper(self, other, kind=Or))
 
     def __invert__(self) -> "Predicate":
-        return Not(self)
+        return self.part if isinstance(self, Not) else Not(self, _deeper(self, kind=Not))
 
     def __bool__(self) -> NoReturn:
         raise _has_no_truth()
@@ -66,6 +69,7 @@ class And(Predicate):
     """Rows that match all parts."""
 
     parts: tuple[Predicate, ...]
+    depth: int = 1
 
     def __repr__(self) -> str:
         return " & ".join(f"({part!r})" for part in self.parts)
@@ -76,6 +80,7 @@ class Or(Predicate):
     """Rows that match any part."""
 
     parts: tuple[Predicate, ...]
+    depth: int = 1
 
     def __repr__(self) -> str:
         return " | ".join(f"({part!r})" for part in self.parts)
@@ -86,6 +91,7 @@ class Not(Predicate):
     """Rows for which the part is false; where it is unknown, so is this."""
 
     part: Predicate
+    depth: int = 1
 
     def __repr__(self) -> str:
         return f"~({self.part!r})"
@@ -219,6 +225,25 @@ def columns_of(predicate: Predicate) -> dict[Path, None]:
         case Not(part):
             return columns_of(part)
     raise TypeError(f"not a predicate: {predicate!r}")
+
+
+def _parts(predicate: Predicate, kind: type[And] | type[Or]) -> tuple[Predicate, ...]:
+    """Those of a chain: however it was put together, it is one list."""
+    return predicate.parts if isinstance(predicate, kind) else (predicate,)
+
+
+def _deeper(*predicates: Predicate, kind: type[Predicate]) -> int:
+    """How deep a combination of some is, which must not be deeper than Python recurses."""
+    depth = 1
+    for part in predicates:
+        if isinstance(part, And | Or | Not):
+            depth = max(depth, part.depth + (not isinstance(part, kind)))
+    if depth > _DEEPEST:
+        raise PredicateTypeError(
+            f"a predicate is nested more than {_DEEPEST} levels deep: say the same with fewer "
+            "changes between & and |, or call filter() several times"
+        )
+    return depth
 
 
 def _has_no_truth() -> TypeError:

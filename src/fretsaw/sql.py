@@ -9,14 +9,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import date, datetime, time
 from decimal import Decimal
-from functools import cache
+from functools import cache, reduce
 from itertools import accumulate, islice
-from operator import eq, ge, gt, le, lt, ne
+from operator import and_, eq, ge, gt, le, lt, ne, or_
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from fretsaw.errors import PredicateSyntaxError
 from fretsaw.locks import importing
-from fretsaw.predicate import And, Column, Fold, Not, Or, Predicate, Test, col
+from fretsaw.predicate import Column, Fold, Predicate, Test, col
 from fretsaw.text import Text
 
 if TYPE_CHECKING:
@@ -104,8 +104,8 @@ class _Reader:
                 while node.key == joint:
                     parts.append(node.expression)
                     node = node.this
-                read = tuple(self.predicate(part) for part in (node, *reversed(parts)))
-                return And(read) if joint == "and" else Or(read)
+                read = [self.predicate(part) for part in (node, *reversed(parts))]
+                return reduce(and_ if joint == "and" else or_, read)
             case "not":
                 return self.negated(self.predicate(node.this), node.this)
             case key if key in _COMPARISONS:  # Python itself mirrors `5 < column`
@@ -138,17 +138,17 @@ class _Reader:
 
     def negated(self, part: Predicate, node: "Expr") -> Predicate:
         if not isinstance(part, Test) or node.key not in {"is", "in", "between", "like", "escape"}:
-            return Not(part)
+            return ~part
         fold, is_null = part.column.fold, part.operator == "null"
         if fold is None:
-            return part.column.is_not_null() if is_null else Not(part)
+            return part.column.is_not_null() if is_null else ~part
         # `ANY(x) NOT IN` asks for an element that is not listed, `NOT ANY(x) IN` for none that is.
         end = max(name.meta["end"] for name in node.walk() if name.key == "identifier")
         behind = (token for token in self.tokens if token.start > end and token.text != ")")
         if all(token.token_type.name != "NOT" for token in islice(behind, 2)):
-            return Not(part)
+            return ~part
         other = replace(part.column, fold="all" if fold == "any" else "any")
-        return part.column.is_not_null() if is_null else Not(replace(part, column=other))
+        return part.column.is_not_null() if is_null else ~replace(part, column=other)
 
     def like(self, node: "Expr", escape: str) -> Predicate:
         pattern = self.value(node.expression)
