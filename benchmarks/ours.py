@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 import fretsaw as fs
 from benchmarks.contestant import RowNumbers, Where, added
-from fretsaw import cache
+from fretsaw.storage import footer_cache
 
 COMPARISONS: dict[str, Callable[[Any, Any], pa.Array]] = {
     "==": pc.equal,
@@ -113,7 +113,7 @@ def _selected(scan: fs.Scan, columns: Sequence[str] | None) -> fs.Scan:
 
 def forget() -> None:
     """Let the next call open its files anew."""
-    cache.clear()
+    footer_cache.clear()
 
 
 def traced(call: Callable[[], object]) -> tuple[int, int]:

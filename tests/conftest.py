@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from fretsaw import cache
+from fretsaw.storage import footer_cache
 
 settings.register_profile("default", derandomize=True, deadline=None)
 settings.register_profile("thorough", max_examples=5_000, deadline=None)
@@ -26,4 +26,4 @@ def corpus() -> Path:
 @pytest.fixture(autouse=True)
 def _no_memory_of_other_tests() -> None:
     """Every test reads its files as if for the first time."""
-    cache.clear()
+    footer_cache.clear()

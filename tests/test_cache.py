@@ -22,8 +22,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import fretsaw as fs
-from fretsaw import cache, col, storage
-from fretsaw.cache import Recent
+from fretsaw import col
+from fretsaw.storage import descriptor, footer_cache
+from fretsaw.storage.footer_cache import Recent
 from tests.pages import assert_same, row_groups
 
 ROWS = 500
@@ -39,7 +40,7 @@ COMPARED = 4_096
 @pytest.fixture
 def _settled(monkeypatch: pytest.MonkeyPatch) -> None:
     """Files count as settled as soon as they are written."""
-    monkeypatch.setattr(storage, "SETTLED_NS", 0)
+    monkeypatch.setattr(descriptor, "SETTLED_NS", 0)
 
 
 settled = pytest.mark.usefixtures("_settled")
@@ -134,11 +135,11 @@ def test_scans_of_every_kind_share_what_is_kept(tmp_path: Path) -> None:
     path = saved(tmp_path / "a.parquet", table_of())
     expected = {}
     for name, use in USES.items():
-        cache.clear()
+        footer_cache.clear()
         expected[name] = use(fs.scan(path))
     rng = np.random.default_rng(1)
     for _ in range(5):
-        cache.clear()
+        footer_cache.clear()
         fs.scan(path).head(0).to_arrow()
         with fs.trace() as trace:
             for name in rng.permutation(list(USES)).tolist():
@@ -165,7 +166,7 @@ def test_files_of_a_folder_are_kept(tmp_path: Path) -> None:
         saved(tmp_path / f"{number}.parquet", table)
     whole = pa.concat_tables(tables)
     for source in (tmp_path, str(tmp_path / "*.parquet"), sorted(tmp_path.iterdir())):
-        cache.clear()
+        footer_cache.clear()
         first, before = read(source)
         second, trace = read(source)
         assert is_anew(before)
@@ -239,7 +240,7 @@ def test_pickled_scans_work_with_and_without_what_is_kept(tmp_path: Path) -> Non
     for stored in (fresh, used):
         for forget in (False, True):
             if forget:
-                cache.clear()
+                footer_cache.clear()
             with fs.trace() as trace:
                 assert pickle.loads(stored).to_arrow().equals(scan.to_arrow())
             assert is_anew(trace) == forget
@@ -263,7 +264,7 @@ def test_threads_scan_the_same_files_at_once(tmp_path: Path) -> None:
             for turn in range(24):
                 number = (worker * 5 + turn) % 4
                 if turn % 6 == worker:
-                    cache.clear()
+                    footer_cache.clear()
                 scan = fs.scan(paths[number])
                 assert_same(scan.to_arrow(), tables[number])
                 sought = fs.col("n") == 1_000 * number + turn
@@ -419,7 +420,7 @@ def test_files_are_kept_once_they_are_not_young_any_more(
     for _ in range(2):
         assert_read_anew(path, table_of())
     now = time.time_ns
-    monkeypatch.setattr(time, "time_ns", lambda: now() + storage.SETTLED_NS)
+    monkeypatch.setattr(time, "time_ns", lambda: now() + descriptor.SETTLED_NS)
     assert_read_anew(path, table_of())
     assert_kept(path, table_of())
 
@@ -514,7 +515,7 @@ def test_the_least_recently_used_goes_first(
 ) -> None:
     tables = {name: table_of(1_000 * place) for place, name in enumerate("abcd")}
     paths = {name: saved(tmp_path / name, table) for name, table in tables.items()}
-    monkeypatch.setattr(cache, "FOOTERS", Recent(2 * max(map(footer_size, paths.values()))))
+    monkeypatch.setattr(footer_cache, "FOOTERS", Recent(2 * max(map(footer_size, paths.values()))))
 
     def is_kept(name: str) -> bool:
         found, trace = read(paths[name])
@@ -533,10 +534,10 @@ def test_a_footer_larger_than_the_bound_is_not_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = saved(tmp_path / "a.parquet", table_of())
-    monkeypatch.setattr(cache, "FOOTERS", Recent(footer_size(path) - 1))
+    monkeypatch.setattr(footer_cache, "FOOTERS", Recent(footer_size(path) - 1))
     for _ in range(3):
         assert_read_anew(path, table_of())
-    monkeypatch.setattr(cache, "FOOTERS", Recent(footer_size(path)))
+    monkeypatch.setattr(footer_cache, "FOOTERS", Recent(footer_size(path)))
     read(path)
     assert_kept(path, table_of())
 
@@ -546,7 +547,7 @@ def test_clear_forgets_everything(tmp_path: Path) -> None:
     paths = [saved(tmp_path / f"{n}.parquet", table_of(1_000 * n)) for n in range(3)]
     for path in paths:
         read(path)
-    cache.clear()
+    footer_cache.clear()
     for number, path in enumerate(paths):
         assert_read_anew(path, table_of(1_000 * number))
         assert_kept(path, table_of(1_000 * number))

@@ -18,7 +18,8 @@ import pyarrow as pa
 import pytest
 
 import fretsaw as fs
-from fretsaw import cache, col, storage
+from fretsaw import col
+from fretsaw.storage import descriptor, footer_cache, local, source
 from tests.formats import even, written
 
 each_format = pytest.mark.parametrize("writer", ["parquet", "orc"])
@@ -84,15 +85,15 @@ def test_a_file_of_a_scan_that_changes_at_rest_is_not_read_on(
     for number, path in enumerate(paths):
         path.write_bytes(data_of(10_000 * number, writer))
     rested: list[str] = []
-    rest = storage.LocalFile.rest
+    rest = local.LocalFile.rest
 
-    def rest_and_change(source: storage.LocalFile) -> None:
+    def rest_and_change(source: local.LocalFile) -> None:
         rest(source)
         rested.append(source.name)
         if len(rested) == len(paths):
             change(paths[2], data_of(70_000, writer))
 
-    monkeypatch.setattr(storage.LocalFile, "rest", rest_and_change)
+    monkeypatch.setattr(local.LocalFile, "rest", rest_and_change)
     with changed:
         READS[read](fs.scan(paths))
     assert len(set(rested)) == 3
@@ -176,7 +177,7 @@ def test_splits_of_another_machine_know_a_file_by_size_and_time(
     path = tmp_path / "0.data"
     path.write_bytes(data_of(0, writer))
     with monkeypatch.context() as elsewhere:
-        elsewhere.setattr(storage, "_machine", lambda: "another one")
+        elsewhere.setattr(source, "_machine", lambda: "another one")
         elsewhere.setattr(os, "fstat", _renumbered(os.fstat))
         splits = fs.scan(path).splits()
     assert pa.concat_tables([split.to_arrow() for split in splits]).equals(table_of(0))
@@ -232,7 +233,7 @@ def rewrite_mapped(path: Path, data: bytes) -> None:
 def test_a_footer_is_not_believed_once_the_file_is_rewritten_through_a_mapping(
     tmp_path: Path, writer: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(storage, "SETTLED_NS", 0)
+    monkeypatch.setattr(descriptor, "SETTLED_NS", 0)
     status = os.fstat
 
     def without_changed(number: int) -> Any:
@@ -241,7 +242,7 @@ def test_a_footer_is_not_believed_once_the_file_is_rewritten_through_a_mapping(
         return os.stat_result(tuple(found), times)
 
     monkeypatch.setattr(os, "fstat", without_changed)
-    cache.clear()
+    footer_cache.clear()
     path = tmp_path / "0.data"
     path.write_bytes(data_of(2_000_000, writer))
     for low in (2_000_000, 2_010_000, 2_020_000):
@@ -253,7 +254,7 @@ def test_a_footer_is_not_believed_once_the_file_is_rewritten_through_a_mapping(
 
 
 def test_what_is_kept_costs_one_small_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(storage, "SETTLED_NS", 0)
+    monkeypatch.setattr(descriptor, "SETTLED_NS", 0)
     path = tmp_path / "0.data"
     table = pa.table({f"column {number}": range(100) for number in range(200)})
     path.write_bytes(written(table, "parquet", even(100, 10)))

@@ -23,8 +23,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import fretsaw as fs
-from fretsaw import cache
 from fretsaw.cli import main, output
+from fretsaw.storage import footer_cache
 from tests.test_unbelieved import parquet_bounds
 from tests.test_writers import spark
 
@@ -373,7 +373,7 @@ def test_explain_prints_the_plan(run: Run, trips: Path) -> None:
     options = ("--where", "id > 9990", "--columns", "id")
     scan = fs.scan(trips).filter("id > 9990").select("id")
     planned = run("explain", trips, *options).out.decode()
-    cache.clear()
+    footer_cache.clear()
     assert planned == scan.explain() + "\n"
     text = run("explain", trips, *options, "--run").out.decode()
     assert "planned" in text
@@ -385,7 +385,7 @@ def test_explain_prints_the_plan(run: Run, trips: Path) -> None:
 
 def test_a_summary_goes_to_stderr(run: Run, trips: Path) -> None:
     ran = run("select", trips, "--where", "id >= 9990")
-    cache.clear()
+    footer_cache.clear()
     with fs.trace() as traced:
         fs.scan(trips).filter("id >= 9990").to_reader().read_all()
     [line] = ran.err.splitlines()

@@ -23,8 +23,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import fretsaw as fs
-from fretsaw import col, scratch
-from fretsaw.parquet import metadata
+from fretsaw import col
+from fretsaw.formats.parquet import metadata
+from fretsaw.storage import buffer_pool
 from tests.craft import I32, STRUCT, Struct
 from tests.hostile import Bench, read_within_limits
 from tests.nested_data import assert_same_nested
@@ -328,7 +329,7 @@ def large_file(folder: Path, seed: int, codec: str, dictionary: bool) -> tuple[P
 def leased() -> list[tuple[int, int]]:
     """The memory that the next scans will write to: where it begins and ends."""
     found = []
-    for lease in scratch._free:
+    for lease in buffer_pool._free:
         if lease.size:
             memory = np.frombuffer(lease._memory, np.uint8)
             found.append((memory.ctypes.data, memory.ctypes.data + lease.size))

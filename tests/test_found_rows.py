@@ -46,7 +46,7 @@ def test_columns_decoded_in_many_turns_are_few_chunks() -> None:
 def test_pages_that_are_searched_have_their_checksums_verified(
     verify: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("fretsaw.search.MANY_ROWS", 0)
+    monkeypatch.setattr("fretsaw.engine.filter.MANY_ROWS", 0)
     table = pa.table({"s": [f"value {i:05}" for i in range(1_000)]})
     options = {"use_dictionary": False, "compression": "none", "write_statistics": False}
     data = bytearray(written(table, write_page_checksum=True, **options))

@@ -20,7 +20,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import fretsaw as fs
-from fretsaw import col, storage, threads
+from fretsaw import col
+from fretsaw.engine import threads
+from fretsaw.storage import descriptor
 from tests.pages import Chunk, assert_same, row_groups
 
 pytestmark = pytest.mark.slow
@@ -508,7 +510,7 @@ def test_plans_of_several_files_count_them_all(
     alone = fs.scan(tmp_path / "a").filter(col("key") == 301).plan().planning_bytes
     assert scan.plan().planning_bytes == {why: 3 * count for why, count in alone.items()}
     # A footer that is kept is not read.
-    monkeypatch.setattr(storage, "SETTLED_NS", 0)
+    monkeypatch.setattr(descriptor, "SETTLED_NS", 0)
     scan.plan()
     del alone["footer"]
     assert scan.plan().planning_bytes == {why: 3 * count for why, count in alone.items()}

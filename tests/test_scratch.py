@@ -16,7 +16,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from fretsaw import scratch
+from fretsaw.storage import buffer_pool
 
 KB, MB = 1 << 10, 1 << 20
 SMALL = 64 * KB
@@ -25,7 +25,7 @@ KEPT = 128 * MB
 
 @pytest.fixture(autouse=True)
 def _nothing_leased_before(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(scratch, "_free", [])
+    monkeypatch.setattr(buffer_pool, "_free", [])
 
 
 def stamp(buffer: pa.Buffer, byte: int) -> pa.Buffer:
@@ -47,7 +47,7 @@ def overlap(one: pa.Buffer, other: pa.Buffer) -> bool:
 
 def address(*sizes: int) -> int:
     """Where the first of some buffers lies that are leased together and given back."""
-    with scratch.lease() as allocate:
+    with buffer_pool.lease() as allocate:
         places = [buffer.address for buffer in [allocate(size) for size in sizes]]
     return int(places[0])
 
@@ -55,7 +55,7 @@ def address(*sizes: int) -> int:
 def test_buffers_have_the_size_asked_for_and_can_be_written() -> None:
     sizes = [0, 1, 63, SMALL - 1, SMALL, SMALL + 1, MB + 7]
     for _ in range(3):
-        with scratch.lease() as allocate:
+        with buffer_pool.lease() as allocate:
             buffers = [stamp(allocate(size), place) for place, size in enumerate(sizes)]
             assert [buffer.size for buffer in buffers] == sizes
             assert [stamps(b) for b in buffers] == [[p] if s else [] for p, s in enumerate(sizes)]
@@ -71,7 +71,7 @@ def test_memory_is_used_again() -> None:
 
 def test_small_buffers_are_fresh() -> None:
     address(4 * MB)
-    with scratch.lease() as allocate:
+    with buffer_pool.lease() as allocate:
         leased = stamp(allocate(MB), 1)
         small = [stamp(allocate(SMALL - 1), 2), stamp(allocate(7), 3), allocate(0)]
         following = stamp(allocate(MB), 4)
@@ -95,17 +95,17 @@ REFERENCES: dict[str, Callable[[pa.Buffer], Any]] = {
 @pytest.mark.parametrize("kind", REFERENCES)
 def test_memory_that_somebody_refers_to_stays_as_it_is(kind: str) -> None:
     address(MB)
-    with scratch.lease() as allocate:
+    with buffer_pool.lease() as allocate:
         kept = REFERENCES[kind](stamp(allocate(MB), 7))
     for byte in range(5):
-        with scratch.lease() as allocate:
+        with buffer_pool.lease() as allocate:
             stamp(allocate(MB), 100 + byte)
     assert stamps(kept.to_numpy() if kind == "Arrow array" else kept) == [7]
 
 
 def test_memory_that_was_kept_is_not_given_out_later() -> None:
     address(MB)
-    with scratch.lease() as allocate:
+    with buffer_pool.lease() as allocate:
         kept = stamp(allocate(MB), 1)
     addresses = {address(MB) for _ in range(4)}
     assert not any(kept.address <= place < kept.address + MB for place in addresses)
@@ -114,7 +114,7 @@ def test_memory_that_was_kept_is_not_given_out_later() -> None:
 
 def test_buffers_of_one_lease_do_not_share_bytes() -> None:
     for _ in range(3):
-        with scratch.lease() as allocate:
+        with buffer_pool.lease() as allocate:
             sizes = [SMALL, SMALL + 1, MB, SMALL + 63, SMALL + 65, 3 * MB]
             buffers = [stamp(allocate(size), byte) for byte, size in enumerate(sizes)]
             assert [stamps(buffer) for buffer in buffers] == [[byte] for byte in range(len(sizes))]
@@ -123,7 +123,11 @@ def test_buffers_of_one_lease_do_not_share_bytes() -> None:
 
 def test_nested_leases_do_not_share_bytes() -> None:
     for _ in range(3):
-        with scratch.lease() as outer, scratch.lease() as inner, scratch.lease() as innermost:
+        with (
+            buffer_pool.lease() as outer,
+            buffer_pool.lease() as inner,
+            buffer_pool.lease() as innermost,
+        ):
             leases = [outer, inner, innermost, outer, inner, innermost]
             buffers = [stamp(allocate(MB), byte) for byte, allocate in enumerate(leases)]
             assert [stamps(buffer) for buffer in buffers] == [[byte] for byte in range(6)]
@@ -139,14 +143,14 @@ def test_leases_of_several_threads_do_not_share_bytes() -> None:
         together.wait()
         kept = []
         for turn in range(turns):
-            with scratch.lease() as allocate:
+            with buffer_pool.lease() as allocate:
                 buffers = [stamp(allocate(SMALL * (1 + (byte + turn) % 3)), byte) for _ in "ab"]
                 if turn % 7 == byte:
                     kept.append(buffers[0])
                 flaws.extend(found for b in buffers if (found := stamps(b)) != [byte])
                 del buffers
             if turn % 5 == 0:
-                scratch.release()
+                buffer_pool.release()
         flaws.extend(found for buffer in kept if (found := stamps(buffer)) != [byte])
 
     threads = [threading.Thread(target=work, args=(byte,)) for byte in range(workers)]
@@ -160,7 +164,7 @@ def test_leases_of_several_threads_do_not_share_bytes() -> None:
 def test_leases_grow_to_what_is_asked_for() -> None:
     for size in (SMALL, MB, 5 * MB, 2 * MB):
         address(size, size)
-        with scratch.lease() as allocate:
+        with buffer_pool.lease() as allocate:
             one, two = stamp(allocate(size), 1), stamp(allocate(size), 2)
             assert two.address - one.address == size  # both out of the one memory
             assert (stamps(one), stamps(two)) == ([1], [2])
@@ -171,7 +175,7 @@ def test_no_lease_keeps_more_than_its_limit() -> None:
     """What lies behind the limit is fresh; all of it can be used."""
     limit = 128 * MB
     for _ in range(2):
-        with scratch.lease() as allocate:
+        with buffer_pool.lease() as allocate:
             buffers = [allocate(100 * MB) for _ in range(3)]
             for byte, buffer in enumerate(buffers):
                 np.frombuffer(buffer, np.uint8)[-KB:] = byte
@@ -179,30 +183,30 @@ def test_no_lease_keeps_more_than_its_limit() -> None:
             for byte, buffer in enumerate(buffers):
                 assert stamps(buffer.slice(buffer.size - KB)) == [byte]
             del buffers, buffer
-        assert sum(lease.size for lease in scratch._free) <= limit
+        assert sum(lease.size for lease in buffer_pool._free) <= limit
 
 
 @pytest.mark.parametrize("sizes", [[40] * 5, [100, 100], [60, 1, 90], [1] * 9], ids=str)
 def test_release_keeps_little(sizes: list[int]) -> None:
     for _ in range(2):
         with ExitStack() as stack:
-            leases = [stack.enter_context(scratch.lease()) for _ in sizes]
+            leases = [stack.enter_context(buffer_pool.lease()) for _ in sizes]
             for allocate, size in zip(leases, sizes, strict=True):
                 allocate(size * MB)
-    assert sum(lease.size for lease in scratch._free) == sum(sizes) * MB
-    scratch.release()
-    kept = sum(lease.size for lease in scratch._free)
+    assert sum(lease.size for lease in buffer_pool._free) == sum(sizes) * MB
+    buffer_pool.release()
+    kept = sum(lease.size for lease in buffer_pool._free)
     assert kept <= KEPT
     assert kept == sum(sizes) * MB or sum(sizes) * MB > KEPT  # what is little stays
-    with scratch.lease() as allocate:
+    with buffer_pool.lease() as allocate:
         assert stamps(stamp(allocate(MB), 9)) == [9]
 
 
 def test_what_is_leased_at_the_moment_outlives_a_release() -> None:
     address(100 * MB)
-    with scratch.lease() as allocate:
+    with buffer_pool.lease() as allocate:
         buffer = stamp(allocate(MB), 3)
-        scratch.release()
+        buffer_pool.release()
         address(MB)
         assert stamps(buffer) == [3]
 
@@ -212,14 +216,14 @@ def test_errors_inside_a_lease_do_no_harm() -> None:
     kept: list[pa.Buffer] = []
 
     def fail(byte: int) -> None:
-        with scratch.lease() as allocate:
+        with buffer_pool.lease() as allocate:
             kept.append(stamp(allocate(MB), byte))
             raise OSError("no such luck")
 
     for byte in range(4):
         with pytest.raises(OSError, match="no such luck"):
             fail(byte)
-        with scratch.lease() as allocate:
+        with buffer_pool.lease() as allocate:
             stamp(allocate(MB), 200)
     assert [stamps(buffer) for buffer in kept] == [[0], [1], [2], [3]]
     address(MB)
@@ -232,14 +236,14 @@ def test_an_error_that_holds_on_to_a_buffer_keeps_its_memory() -> None:
     buffers: list[pa.Buffer] = []
 
     def fail() -> None:
-        with scratch.lease() as allocate:
+        with buffer_pool.lease() as allocate:
             local = stamp(allocate(MB), 5)
             buffers.append(local.slice(0, 10))
             raise ValueError
 
     with pytest.raises(ValueError) as caught:  # noqa: PT011
         fail()
-    with scratch.lease() as allocate:
+    with buffer_pool.lease() as allocate:
         stamp(allocate(MB), 6)
     assert stamps(buffers[0]) == [5]
     assert caught.value is not None
@@ -256,16 +260,16 @@ class Leases(RuleBasedStateMachine):
         self.patch = pytest.MonkeyPatch()
         limits = {"_free": [], "_SMALL": 64, "_LARGEST": 2_000, "_KEPT": 1_000}
         for name, value in limits.items():
-            self.patch.setattr(scratch, name, value)
+            self.patch.setattr(buffer_pool, name, value)
         address(900)  # the first lease has no memory yet
-        self.leases: list[tuple[ExitStack, scratch.Allocate]] = []
+        self.leases: list[tuple[ExitStack, buffer_pool.Allocate]] = []
         self.buffers: list[tuple[pa.Buffer, int]] = []
         self.number = 0
 
     @rule()
     def begin(self) -> None:
         stack = ExitStack()
-        self.leases.append((stack, stack.enter_context(scratch.lease())))
+        self.leases.append((stack, stack.enter_context(buffer_pool.lease())))
 
     @precondition(lambda self: self.leases)
     @rule(data=st.data(), size=st.integers(0, 300) | st.sampled_from([63, 64, 65, 999, 2_001]))
@@ -283,7 +287,7 @@ class Leases(RuleBasedStateMachine):
     @rule(sizes=st.lists(st.integers(64, 300), min_size=1, max_size=3), keep=st.booleans())
     def work(self, sizes: list[int], keep: bool) -> None:
         before = len(self.buffers)
-        with scratch.lease() as allocate:
+        with buffer_pool.lease() as allocate:
             for size in sizes:
                 self.number = (self.number + 1) % 256
                 self.buffers.append((stamp(allocate(size), self.number), self.number))
@@ -304,8 +308,8 @@ class Leases(RuleBasedStateMachine):
 
     @rule()
     def release(self) -> None:
-        scratch.release()
-        assert sum(lease.size for lease in scratch._free) <= 1_000
+        buffer_pool.release()
+        assert sum(lease.size for lease in buffer_pool._free) <= 1_000
 
     @invariant()
     def every_buffer_keeps_its_stamp(self) -> None:

@@ -25,13 +25,7 @@ pytest.importorskip("pyspark")
 
 from pyspark.sql.pandas.types import to_arrow_schema
 
-from fretsaw.spark.types import (
-    SparkTypeError,
-    arrow_schema,
-    conform,
-    schema_of_nodes,
-    struct_type,
-)
+from fretsaw.spark.types import SparkTypeError, arrow_schema, conform, schema_of_nodes, struct_type
 
 __all__ = ["spark"]
 

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 pytest.importorskip("pyspark")
 
-from fretsaw.plan import Window
-from fretsaw.planning import Part
-from fretsaw.sources import Entry
+from fretsaw.engine.planning import Part
+from fretsaw.engine.query import Window
 from fretsaw.spark.windows import Piece, inside
+from fretsaw.storage.listing import Entry
 
 counts = st.integers(0, 12)
 windows = st.one_of(

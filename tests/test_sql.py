@@ -23,9 +23,9 @@ from hypothesis import strategies as st
 
 import fretsaw as fs
 from fretsaw import Predicate, col
-from fretsaw.predicate import And, Or, columns_of
-from fretsaw.sql import parse
-from fretsaw.text import Text
+from fretsaw.predicates.expression import And, Or, columns_of
+from fretsaw.predicates.sql import parse
+from fretsaw.predicates.text import Text
 
 A, B, C = col("a") == 1, col("b") == 2, col("c") == 3
 DAY = datetime.date(2024, 2, 29)

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import fretsaw as fs
-from fretsaw.storage import coalesce
+from fretsaw.storage.requests import coalesce
 
 Range = tuple[int, int]
 

@@ -29,7 +29,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import fretsaw as fs
-from fretsaw.write import FORMATS, format_of, staged_directory, write_file
+from fretsaw.results.write.files import FORMATS, format_of, staged_directory, write_file
 
 ROWS = 1_000
 PARTS = 2

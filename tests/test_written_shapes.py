@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import fretsaw as fs
-from fretsaw.write import write_file
+from fretsaw.results.write.files import write_file
 from tests.nested_data import BRANCHES, is_fixed, of_field
 
 ROWS = 40

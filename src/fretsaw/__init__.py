@@ -11,6 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from fretsaw.datafile import DataFile, open
+from fretsaw.engine.plan import Plan
 from fretsaw.errors import (
     ColumnNotFoundError,
     FileFormatError,
@@ -22,18 +23,18 @@ from fretsaw.errors import (
     SourceNotFoundError,
     StorageError,
 )
-from fretsaw.layout import Block, BlockPredicate, blocks, byte_range
-from fretsaw.locks import importing
-from fretsaw.plan import Plan
-from fretsaw.predicate import Column, Predicate, col
+from fretsaw.model.block_predicates import BlockPredicate, blocks, byte_range
+from fretsaw.model.blocks import Block
+from fretsaw.model.locks import importing
+from fretsaw.model.schema import SchemaNode
+from fretsaw.model.selection import RowSelection, RowSelector
+from fretsaw.model.trace import Trace, trace
+from fretsaw.predicates.expression import Column, Predicate, col
 from fretsaw.scan import Scan, scan
-from fretsaw.schema import SchemaNode
-from fretsaw.selection import RowSelection, RowSelector
-from fretsaw.trace import Trace, trace
 
 if TYPE_CHECKING:
-    from fretsaw.columns import ColumnBatch, ColumnBatches, Layer, LayerKind, Validity
-    from fretsaw.rows import Row
+    from fretsaw.results.columns import ColumnBatch, ColumnBatches, Layer, LayerKind, Validity
+    from fretsaw.results.rows import Row
 
 __version__ = "0.1.0"
 

@@ -6,18 +6,18 @@ from typing import TYPE_CHECKING, Literal
 
 import pyarrow as pa
 
-from fretsaw.formats import ReadOptions
-from fretsaw.layout import Block
-from fretsaw.locks import importing
-from fretsaw.predicate import Predicate
+from fretsaw.formats.interface import ReadOptions
+from fretsaw.model.blocks import Block
+from fretsaw.model.locks import importing
+from fretsaw.model.schema import SchemaNode
+from fretsaw.model.selection import RowSelection
+from fretsaw.predicates.expression import Predicate
 from fretsaw.scan import Scan
-from fretsaw.schema import SchemaNode
-from fretsaw.selection import RowSelection
-from fretsaw.sources import Entry, origin_of
-from fretsaw.storage import Origin
+from fretsaw.storage.listing import Entry, origin_of
+from fretsaw.storage.source import Origin
 
 if TYPE_CHECKING:
-    from fretsaw.files import OpenFile
+    from fretsaw.engine.files import OpenFile
 
 
 def open(
@@ -37,7 +37,7 @@ def open(
     ('parquet', 100, 3)
     """
     with importing:
-        from fretsaw.files import open_file
+        from fretsaw.engine.files import open_file
 
     options = ReadOptions(indexes, verify, int96)
     return DataFile(open_file(Entry(origin_of(path)), options), options)
@@ -89,7 +89,7 @@ class DataFile:
     def prune(self, predicate: Predicate | str) -> RowSelection:
         """The rows that the file's own indexes cannot rule out; no data page is read."""
         with importing:
-            from fretsaw.planning import rows_left
+            from fretsaw.engine.planning import rows_left
 
         return rows_left(self.scan().filter(predicate)._reading())
 

@@ -19,28 +19,32 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from fretsaw.engine.parts import byte_ranges
+from fretsaw.engine.plan import Plan
+from fretsaw.engine.query import Query
 from fretsaw.errors import not_text
-from fretsaw.formats import ReadOptions
-from fretsaw.layout import BlockPredicate, Int64s, byte_range, byte_ranges
-from fretsaw.locks import importing
-from fretsaw.plan import Plan, Query
-from fretsaw.predicate import Column, Predicate
-from fretsaw.schema import Path, spelled
-from fretsaw.selection import RowSelection
-from fretsaw.sources import Listing, Sources, list_sources, names_of, origins_of, picklable
-from fretsaw.storage import Origin, is_file_object
-from fretsaw.trace import trace
+from fretsaw.formats.interface import ReadOptions
+from fretsaw.model.block_predicates import BlockPredicate, byte_range
+from fretsaw.model.blocks import Int64s
+from fretsaw.model.locks import importing
+from fretsaw.model.schema import Path, spelled
+from fretsaw.model.selection import RowSelection
+from fretsaw.model.trace import trace
+from fretsaw.predicates.expression import Column, Predicate
+from fretsaw.storage.listing import Listing, Sources, list_sources, names_of, origins_of, picklable
+from fretsaw.storage.origins import is_file_object
+from fretsaw.storage.source import Origin
 
 if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
     from pyspark.sql import DataFrame, SparkSession
 
-    from fretsaw.columns import ColumnBatch, ColumnBatches
-    from fretsaw.files import OpenFile
-    from fretsaw.projection import Target
-    from fretsaw.reading import Reading
-    from fretsaw.rows import Row
+    from fretsaw.engine.files import OpenFile
+    from fretsaw.engine.reading import Reading
+    from fretsaw.engine.target import Target
+    from fretsaw.results.columns import ColumnBatch, ColumnBatches
+    from fretsaw.results.rows import Row
 
 # What runs a scan is imported when one is run: half of the time to import all of this.
 
@@ -120,7 +124,7 @@ class Scan:
             return self._with(block_predicate=predicate if kept is None else kept & predicate)
         if isinstance(predicate, str):
             with importing:
-                from fretsaw.sql import parse
+                from fretsaw.predicates.sql import parse
 
             predicate = parse(predicate)
         _require_predicate(predicate)
@@ -273,7 +277,7 @@ class Scan:
         if in_order:
             return found
         with importing:
-            from fretsaw.projection import take
+            from fretsaw.results.tables import take
 
         return take(found, positions)
 
@@ -284,15 +288,15 @@ class Scan:
     def plan(self) -> Plan:
         """What would be read, and what is left out by what."""
         with importing:
-            from fretsaw.planning import plan_of
+            from fretsaw.engine.planning import plan_of
 
         return plan_of(self._reading(), WHOLE_PIECE)
 
     def explain(self, run: bool = False) -> str:
         """The plan as text; with `run`, the scan is run and what happened stands beside it."""
         with importing:
-            from fretsaw.explain import compare, explain
-            from fretsaw.planning import plan_of
+            from fretsaw.engine.explain import compare, explain
+            from fretsaw.engine.planning import plan_of
 
         if not run:
             return explain(self.plan())
@@ -318,7 +322,7 @@ class Scan:
         {"id":8,"city":null}
         """
         with importing:
-            from fretsaw.write import destination, format_of, write_file
+            from fretsaw.results.write.files import destination, format_of, write_file
 
         chosen, listing = format_of(path, format), self._listing()
         place = destination(path, listing.entries)
@@ -376,7 +380,7 @@ class Scan:
 
     def _reading(self) -> "Reading":
         with importing:
-            from fretsaw.reading import Reading
+            from fretsaw.engine.reading import Reading
 
         opened = self._opened if self._opened and not self._opened.source.closed else None
         missing_is_null = self._missing == "null"
@@ -392,7 +396,7 @@ class Scan:
 
     def _rows(self) -> Iterator[Iterator["Row"]]:
         with importing:
-            from fretsaw.rows import rows_of
+            from fretsaw.results.rows import rows_of
 
         reading = self._reading()
         yield rows_of(reading.tables(STREAM_PIECE), reading.nodes, reading.listing.name)
@@ -401,7 +405,7 @@ class Scan:
         self, leaf: Path | int | None, batch_size: int | None
     ) -> Iterator["ColumnBatches"]:
         with importing:
-            from fretsaw.columns import column_batches
+            from fretsaw.results.columns import column_batches
 
         yield from column_batches(self._reading().leaves(STREAM_PIECE, leaf), batch_size)
 

@@ -15,7 +15,7 @@ from fretsaw.cli.progress import Status
 from fretsaw.cli.reads import Reads, files_of
 from fretsaw.cli.request import Request
 from fretsaw.errors import FretsawError
-from fretsaw.trace import trace
+from fretsaw.model.trace import trace
 
 
 class Engine(Protocol):

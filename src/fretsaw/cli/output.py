@@ -8,9 +8,7 @@ from typing import BinaryIO
 import pyarrow as pa
 import pyarrow.csv
 
-from fretsaw.jsonlines import lines
-from fretsaw.sources import Entry
-from fretsaw.write import (
+from fretsaw.results.write.files import (
     csv_table,
     destination,
     require_text,
@@ -18,6 +16,8 @@ from fretsaw.write import (
     staged_directory,
     write_file,
 )
+from fretsaw.results.write.json_lines import lines
+from fretsaw.storage.listing import Entry
 
 PART_BYTES = 256 << 20
 """What one file of a directory holds, roughly, as it is in memory."""

@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from fretsaw.cli.progress import counted
-from fretsaw.jsonlines import lines
+from fretsaw.results.write.json_lines import lines
 
 USUAL_ROWS = 40
 MOST_ROWS = 1_000

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from typing import TypeVar
 
 from fretsaw.cli.progress import Status, left_out
-from fretsaw.sources import Entry, list_sources, origins_of
-from fretsaw.trace import Trace
+from fretsaw.model.trace import Trace
+from fretsaw.storage.listing import Entry, list_sources, origins_of
 
 T = TypeVar("T")
 

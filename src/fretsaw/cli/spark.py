@@ -20,8 +20,8 @@ from fretsaw.cli.engines import is_submitted
 from fretsaw.cli.progress import Status, left_out
 from fretsaw.cli.reads import files_of, size_of
 from fretsaw.cli.request import Request
+from fretsaw.engine.explain import explain
 from fretsaw.errors import FretsawError
-from fretsaw.explain import explain
 from fretsaw.spark.pipeline import Job
 
 _SETTINGS: dict[str, Any] = {"spark.ui.showConsoleProgress": "false", "spark.log.level": "ERROR"}

@@ -16,8 +16,8 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import datasource as spark
 
-from fretsaw.predicate import Column, Predicate, Test, col
-from fretsaw.schema import SchemaNode, value_type
+from fretsaw.model.schema import SchemaNode, value_type
+from fretsaw.predicates.expression import Column, Predicate, Test, col
 
 _ZEROS = (-0.0, 0.0)
 _MICROSECOND = datetime.timedelta(microseconds=1)

@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, cast, get_args
 
-from fretsaw.plan import Window
+from fretsaw.engine.query import Window
+from fretsaw.model.schema import Path
 from fretsaw.scan import Scan, scan
-from fretsaw.schema import Path
 
 NAMES = (
     *("path", "paths", "filter", "columns", "skip", "head", "tail"),

@@ -22,11 +22,17 @@ from pyspark.errors import PythonException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
-from fretsaw.plan import Query, Window
-from fretsaw.planning import Part
-from fretsaw.projection import union
+from fretsaw.engine.planning import Part
+from fretsaw.engine.query import Query, Window
+from fretsaw.engine.target import union
+from fretsaw.results.write.files import (
+    destination,
+    format_of,
+    require_types,
+    staged_directory,
+    write_file,
+)
 from fretsaw.scan import Scan
-from fretsaw.sources import Entry, Listing, picklable
 from fretsaw.spark import tasks
 from fretsaw.spark.report import Report, Reports
 from fretsaw.spark.tasks import Settled
@@ -40,8 +46,8 @@ from fretsaw.spark.types import (
 )
 from fretsaw.spark.windows import Piece, inside
 from fretsaw.spark.workers import require_workers
-from fretsaw.storage import is_file_object
-from fretsaw.write import destination, format_of, require_types, staged_directory, write_file
+from fretsaw.storage.listing import Entry, Listing, picklable
+from fretsaw.storage.origins import is_file_object
 
 T = TypeVar("T")
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import pyspark.sql.types as spark
 
 from fretsaw.errors import ColumnNotFoundError, SchemaMismatchError
-from fretsaw.schema import SchemaNode, spelled
+from fretsaw.model.schema import SchemaNode, spelled
 from fretsaw.spark.options import Missing
 from fretsaw.spark.types import schema_of_nodes, struct_type
 

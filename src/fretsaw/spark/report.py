@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, fields
 
 from pyspark.accumulators import AccumulatorParam
 
-from fretsaw.trace import trace
+from fretsaw.model.trace import trace
 
 
 @dataclass(slots=True)

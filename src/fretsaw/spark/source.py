@@ -14,11 +14,10 @@ import pyarrow as pa
 import pyspark.sql.types as spark
 from pyspark.sql.datasource import DataSource, DataSourceReader, Filter, InputPartition
 
+from fretsaw.engine.planning import Part
+from fretsaw.engine.query import Window
 from fretsaw.errors import FretsawError
-from fretsaw.plan import Window
-from fretsaw.planning import Part
-from fretsaw.schema import SchemaNode
-from fretsaw.sources import Entry
+from fretsaw.model.schema import SchemaNode
 from fretsaw.spark import tasks
 from fretsaw.spark.filters import translate
 from fretsaw.spark.options import Options, parse
@@ -33,7 +32,8 @@ from fretsaw.spark.types import (
     struct_type,
 )
 from fretsaw.spark.windows import Piece, inside
-from fretsaw.storage import open_source
+from fretsaw.storage.listing import Entry
+from fretsaw.storage.origins import open_source
 
 FEW_FILES = 64
 """So many files are opened to plan; of more than these only the sizes are looked at."""

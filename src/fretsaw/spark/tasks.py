@@ -11,17 +11,17 @@ from typing import TypeVar
 
 import pyarrow as pa
 
+from fretsaw.engine.files import open_in_order
+from fretsaw.engine.planning import Part, parts_of
+from fretsaw.engine.query import Window
+from fretsaw.engine.target import Target, target_of, union
 from fretsaw.errors import FileFormatError
-from fretsaw.files import open_in_order
-from fretsaw.layout import byte_range
-from fretsaw.plan import Window
-from fretsaw.planning import Part, parts_of
-from fretsaw.projection import Target, target_of, union
+from fretsaw.model.block_predicates import byte_range
+from fretsaw.model.schema import SchemaNode
 from fretsaw.scan import Scan
-from fretsaw.schema import SchemaNode
-from fretsaw.sources import Entry, Listing
 from fretsaw.spark.report import Report, reported
 from fretsaw.spark.windows import Piece
+from fretsaw.storage.listing import Entry, Listing
 
 T = TypeVar("T")
 

@@ -17,7 +17,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from fretsaw.errors import FretsawError
-from fretsaw.schema import SchemaNode, type_with
+from fretsaw.model.schema import SchemaNode, type_with
 
 IsType: TypeAlias = Callable[[pa.DataType], bool]
 

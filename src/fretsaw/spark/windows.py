@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple, TypeAlias
 
-from fretsaw.plan import Window
-from fretsaw.planning import Part
-from fretsaw.selection import RowSelection
+from fretsaw.engine.planning import Part
+from fretsaw.engine.query import Window
+from fretsaw.model.selection import RowSelection
 
 Count: TypeAlias = Callable[[Sequence[Part], Window], list[int]]
 """How many rows of each part match; it may stop counting at a window that is enough."""

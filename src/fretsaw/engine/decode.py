@@ -1,0 +1,99 @@
+"""Leaves of blocks, fetched, cut and decoded; strings may stay dictionary-encoded."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import cycle
+
+import pyarrow as pa
+
+from fretsaw.engine.files import OpenFile
+from fretsaw.formats import interface
+from fretsaw.model.arrays import expanded, interleaved, pick
+from fretsaw.model.blocks import Block, PageIndex
+from fretsaw.model.schema import SchemaNode
+from fretsaw.model.selection import RowSelection
+from fretsaw.model.trace import Fallback, is_tracing, record_decode, record_fallback
+from fretsaw.storage import buffer_pool, requests
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Decoded:
+    """Rows of a leaf that are in memory."""
+
+    rows: RowSelection
+    values: pa.ChunkedArray
+    """Strings may be dictionary-encoded."""
+
+    def of(self, rows: RowSelection) -> pa.ChunkedArray:
+        """The values of some of the rows."""
+        if rows is self.rows:
+            return self.values
+        starts = self.rows.counts_before(rows.starts)
+        return pick(self.values, starts, starts + (rows.ends - rows.starts))
+
+    def joined(self, leaf: SchemaNode, other: "Decoded") -> "Decoded":
+        """These rows and others."""
+        values = [(one.rows, one.plain(leaf, one.rows)) for one in (self, other)]
+        return Decoded(self.rows | other.rows, interleaved(values))
+
+    def plain(self, leaf: SchemaNode, rows: RowSelection) -> pa.ChunkedArray:
+        """The same, as the leaf's own type."""
+        return expanded(self.of(rows), leaf.arrow_type)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Wanted:
+    """Rows of a block to decode, and the pages of some leaves."""
+
+    block: Block
+    rows: RowSelection
+    pages: Sequence[PageIndex]
+
+
+def decode(
+    file: OpenFile,
+    leaves: Sequence[SchemaNode],
+    wanted: Sequence[Wanted],
+    encoded: bool = False,
+) -> list[pa.ChunkedArray]:
+    """Fetch, cut and decode some leaves of blocks; strings may stay `encoded`."""
+    with buffer_pool.lease() as allocate:
+        # Apart, so that nothing refers to the memory any more when the lease ends.
+        return _decode(file, leaves, wanted, encoded, allocate)
+
+
+def _decode(
+    file: OpenFile,
+    leaves: Sequence[SchemaNode],
+    wanted: Sequence[Wanted],
+    encoded: bool,
+    allocate: buffer_pool.Allocate,
+) -> list[pa.ChunkedArray]:
+    cuts = [
+        file.reader.cut(some.block, leaf, some.pages[place], some.rows, encoded)
+        for place, leaf in enumerate(leaves)
+        for some in wanted
+    ]
+    parts = requests.run_together(cuts, partial(file.fetch, allocate=allocate))
+    count = len(wanted)
+    by_leaf = [parts[place : place + count] for place in range(0, len(parts), count)]
+    try:
+        arrays = file.reader.decode(by_leaf, allocate)
+    except interface.Misplaced as error:
+        whole = [
+            replace(
+                some, pages=[replace(c, reason=str(error)) for c in file.chunks(some.block, leaves)]
+            )
+            for some in wanted
+        ]
+        return _decode(file, leaves, whole, encoded, allocate)
+    if is_tracing():
+        for part, some in zip(parts, cycle(wanted), strict=False):
+            # Decoding stops early only in the last of several blocks.
+            rows = part.rows if some is wanted[-1] else part.page_rows
+            record_decode(part.count_pages(), rows)
+            if part.fallback:
+                path = ".".join(part.leaf.path)
+                record_fallback(Fallback(file.name, path, some.block.ordinal, part.fallback))
+    return arrays

@@ -1,0 +1,212 @@
+"""Open files: a source and the reader of its format.
+
+`open_in_order` opens the files of a scan one after the other, a few ahead of the consumer, so that
+many footers are on their way at once and files that nobody gets to stay closed.
+"""
+
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from operator import itemgetter
+from typing import cast
+
+import pyarrow as pa
+
+from fretsaw.engine import threads
+from fretsaw.engine.pieces import fits_whole
+from fretsaw.engine.plan import BlockRows
+from fretsaw.formats import interface, registry
+from fretsaw.formats.interface import FileReader, ReadOptions
+from fretsaw.model.blocks import Block, PageIndex
+from fretsaw.model.schema import SchemaNode
+from fretsaw.model.trace import Why
+from fretsaw.storage import footer_cache, origins, requests, source
+from fretsaw.storage.buffer_pool import Allocate
+from fretsaw.storage.listing import Entry
+
+_MOST_AHEAD = 32
+_SLOW = 0.005
+"""Seconds to open a file: what is faster comes from memory, and threads would only cost."""
+_COMPARED = 4 << 10
+"""Bytes at the end of a file that tell whether its footer is the one that is kept."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OpenFile:
+    """A file whose footer is read."""
+
+    source: source.Source
+    reader: FileReader
+    entry: Entry
+
+    @property
+    def name(self) -> str:
+        """What messages call the file."""
+        return self.source.name
+
+    @property
+    def num_rows(self) -> int:
+        """Rows of all blocks together, whatever else the footer claims."""
+        return sum(block.num_rows for block in self.reader.blocks)
+
+    @property
+    def planned(self) -> Entry:
+        """Its entry in a plan: no other file will be read in its place."""
+        return replace(self.entry, identity=self.source.identity)
+
+    def fetch(
+        self,
+        ranges: Sequence[source.Range],
+        why: Why,
+        allocate: Allocate = pa.allocate_buffer,
+    ) -> list[pa.Buffer]:
+        """The bytes of these ranges."""
+        return requests.fetch(self.source, ranges, why, allocate)
+
+    def chunks(self, block: Block, leaves: Sequence[SchemaNode]) -> list[PageIndex]:
+        """The chunks of these leaves as one page each."""
+        requests.run(self.reader.locate([block]), self.fetch)
+        return [self.reader.chunk(block, leaf) for leaf in leaves]
+
+    def pages_of(
+        self,
+        selected: BlockRows,
+        leaves: Sequence[SchemaNode],
+        piece_bytes: int,
+        known: Mapping[int, PageIndex] | None = None,
+    ) -> list[PageIndex]:
+        """The pages to plan with: no index is read where all of a block is wanted at once.
+
+        Some may be `known` already, by the index of their leaf.
+        """
+        return self.pages_of_each([(selected, known or {})], leaves, piece_bytes)[0]
+
+    def pages_of_each(
+        self,
+        blocks: Sequence[tuple[BlockRows, Mapping[int, PageIndex]]],
+        leaves: Sequence[SchemaNode],
+        piece_bytes: int,
+    ) -> list[list[PageIndex]]:
+        """The same for several blocks, whose indexes are read at once."""
+        requests.run(self.reader.locate([selected.block for selected, _ in blocks]), self.fetch)
+        pages: list[list[PageIndex]] = []
+        places: list[tuple[int, int]] = []
+        steps = []
+        for number, (selected, known) in enumerate(blocks):
+            chunks = self.chunks(selected.block, leaves)
+            pages.append(chunks)
+            if fits_whole(selected.rows, chunks, piece_bytes):
+                continue
+            until = int(selected.rows.ends[-1])
+            for place, (leaf, chunk) in enumerate(zip(leaves, chunks, strict=True)):
+                if leaf.leaf_index in known:
+                    chunks[place] = known[leaf.leaf_index]
+                else:
+                    places.append((number, place))
+                    steps.append(self.reader.page_index(selected.block, leaf, chunk, until))
+        found = requests.run_together(steps, self.fetch)
+        for (number, place), index in zip(places, found, strict=True):
+            pages[number][place] = index
+        return pages
+
+
+def open_file(entry: Entry, options: ReadOptions, like: FileReader | None = None) -> OpenFile:
+    """Open a source and read its footer; the schema may be `like` that of another file."""
+    source = origins.open_source(entry.origin, entry.identity)
+    key = (source.name, source.identity, options)
+    kept = cast(_Footer | None, footer_cache.FOOTERS.get(key)) if source.is_settled else None
+    if kept is not None and kept.is_still_in(source):
+        return OpenFile(source, kept.reader, entry)
+    found: list[tuple[int, pa.Buffer]] = []
+
+    def fetch(ranges: Sequence[source.Range], why: Why) -> list[pa.Buffer]:
+        buffers = requests.fetch(source, ranges, why)
+        found.extend((offset, data) for (offset, _), data in zip(ranges, buffers, strict=True))
+        return buffers
+
+    steps = registry.open_file(source.name, source.size, source.tail, options, like)
+    reader = requests.run(steps, fetch)
+    if source.is_settled:
+        footer = _Footer(reader, _end_of(source.size, found))
+        footer_cache.FOOTERS.put(key, footer, reader.footer_size)
+    return OpenFile(source, reader, entry)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Footer:
+    """A footer that is kept, and the last bytes of its file.
+
+    They are compared before it is believed: who writes through a mapping may move no times.
+    """
+
+    reader: FileReader
+    end: bytes
+
+    def is_still_in(self, source: source.Source) -> bool:
+        length = len(self.end)
+        (found,) = requests.fetch(source, [(source.size - length, length)], "footer")
+        return bool(found.to_pybytes() == self.end)
+
+
+def _end_of(size: int, found: Sequence[tuple[int, pa.Buffer]]) -> bytes:
+    """The last bytes of a file, out of what was read of it, as many as are compared."""
+    end = b""
+    for offset, data in sorted(found, key=itemgetter(0), reverse=True):
+        missing = size - len(end) - offset
+        if 0 < missing <= data.size:
+            end = data.slice(0, missing).to_pybytes() + end
+    return end[-_COMPARED:]
+
+
+def open_in_order(
+    entries: Sequence[Entry],
+    options: ReadOptions,
+    likely: Callable[[], int],
+    like: FileReader | None = None,
+    passed_over: list[Entry] | None = None,
+) -> Iterator[OpenFile]:
+    """Open files one after the other; what is no file to read in a directory is passed over.
+
+    `likely` says how many files will surely be asked for behind the current one.
+    """
+    others = [] if passed_over is None else passed_over
+    waiting = iter(entries)
+    ahead: deque[threads.Task[OpenFile | None]] = deque()
+    opened, is_slow = 0, False
+    try:
+        while True:
+            # The more files were asked for, the more are opened ahead, if that is worth a thread.
+            while is_slow and len(ahead) <= min(opened, likely(), _MOST_AHEAD):
+                entry = next(waiting, None)
+                if entry is None:
+                    break
+                ahead.append(threads.start(_open_if_readable, entry, options, like, others))
+            if ahead:
+                file = ahead.popleft().result()
+            else:
+                entry = next(waiting, None)
+                if entry is None:
+                    return
+                began = time.perf_counter()
+                file = _open_if_readable(entry, options, like, others)
+                is_slow = time.perf_counter() - began > _SLOW
+            opened += 1
+            if file is not None:
+                like = file.reader
+                yield file
+            del file  # it is closed with the last piece of work that reads it
+    finally:
+        threads.abandon(ahead)
+
+
+def _open_if_readable(
+    entry: Entry, options: ReadOptions, like: FileReader | None, passed_over: list[Entry]
+) -> OpenFile | None:
+    try:
+        return open_file(entry, options, like)
+    except interface.UnknownFormatError:
+        if entry.found_in is None:
+            raise
+        passed_over.append(entry)
+        return None

@@ -1,0 +1,213 @@
+"""Finds the rows of a block that match: decodes the checked leaves as far as nothing is proven.
+
+AND narrows the rows for its next part, OR passes on only the rows that are not found yet, so that
+each leaf is decoded for as few pages as can be. First comes what is cheap and decides much, as far
+as that was seen before. What was decoded is handed on, to be reused.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from math import prod
+
+import pyarrow as pa
+
+from fretsaw.engine import threads
+from fretsaw.engine.decode import Decoded, Wanted, decode
+from fretsaw.engine.files import OpenFile
+from fretsaw.engine.plan import BlockRows
+from fretsaw.engine.survey import Search
+from fretsaw.errors import FileFormatError
+from fretsaw.model.blocks import Block, Bounds, PageIndex
+from fretsaw.model.schema import SchemaNode
+from fretsaw.model.selection import RowSelection
+from fretsaw.predicates.condition import Check, Condition, Every, Some, checks_of
+from fretsaw.predicates.evaluate import matches, page_outside
+from fretsaw.predicates.value_set import Key, ValueSet
+from fretsaw.storage import buffer_pool, requests
+
+WHOLE = 1 << 62
+"""Bytes of a piece that is as large as it is: it was divided before."""
+FEW_STRINGS = 4
+MANY_ROWS = 50_000
+"""So few strings in so many rows are searched for before pages are decoded."""
+VERY_MANY_ROWS = 200_000
+"""So many are worth two threads."""
+_RARE = 1e-9
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Match:
+    """The rows that match, and what was decoded to find them, by leaf index."""
+
+    rows: RowSelection
+    decoded: dict[int, Decoded]
+
+
+class Experience:
+    """How many of the rows that were evaluated matched so far."""
+
+    def __init__(self) -> None:
+        self._counts: dict[Check, tuple[int, int]] = {}
+
+    def add(self, check: Check, rows: int, matching: int) -> None:
+        """So many rows were evaluated, and so many of them matched."""
+        before = self._counts.get(check, (0, 0))
+        self._counts[check] = (before[0] + rows, before[1] + matching)
+
+    def share(self, condition: Condition) -> float:
+        """Which part of the rows is likely to match; a half if unknown."""
+        match condition:
+            case Check():
+                rows, matching = self._counts.get(condition, (0, 0))
+                return (matching + 1) / (rows + 2)
+            case Every(parts):
+                return prod(map(self.share, parts))
+            case Some(parts):
+                return 1 - prod(1 - self.share(part) for part in parts)
+        return float(condition)
+
+
+def find(
+    file: OpenFile, block: Block, search: Search, rows: RowSelection, experience: Experience
+) -> Match:
+    """Those of the rows that match; what is seen on the way adds to the experience."""
+    finder = _Finder(file, block, search, experience)
+    return Match(finder.find(search.condition, rows), finder.decoded)
+
+
+class _Finder:
+    """One search: keeps what it decoded."""
+
+    def __init__(
+        self, file: OpenFile, block: Block, search: Search, experience: Experience
+    ) -> None:
+        self._file = file
+        self._block = block
+        self._search = search
+        self._experience = experience
+        self.decoded: dict[int, Decoded] = {}
+        self._stored: dict[int, Decoded] = {}
+
+    def find(self, condition: Condition, rows: RowSelection) -> RowSelection:
+        match condition:
+            case Check():
+                return self._check(condition, rows)
+            case Every(parts):
+                for part in sorted(parts, key=partial(self._cost_to_drop, rows)):
+                    rows = self.find(part, rows)
+                return rows
+            case Some(parts):
+                found = RowSelection.none(rows.row_count)
+                for part in sorted(parts, key=partial(self._cost_to_find, rows)):
+                    found |= self.find(part, rows & ~found)
+                return found
+        return rows if condition else RowSelection.none(rows.row_count)
+
+    def _check(self, check: Check, rows: RowSelection) -> RowSelection:
+        proof = self._search.proofs[check]
+        certain = rows & proof.certain
+        unproven = rows & proof.possible & ~proof.certain
+        if not unproven.selects_any():
+            return certain
+        found = self._evaluated(check, unproven)
+        self._experience.add(check, unproven.selected_count, found.selected_count)
+        return certain | found
+
+    def _evaluated(self, check: Check, rows: RowSelection) -> RowSelection:
+        if self._is_worth_narrowing(check, rows):
+            rows = self._narrowed(check, rows)
+            if not rows.selects_any():
+                return rows
+        true = matches(check, self._values(check.leaf, rows))
+        return rows.and_then(RowSelection.from_filters([true]))
+
+    def _values(self, leaf: SchemaNode, rows: RowSelection) -> pa.ChunkedArray:
+        kept = self._stored if leaf.as_stored else self.decoded
+        before = kept.get(leaf.leaf_index)
+        missing = rows if before is None else rows & ~before.rows
+        if before is not None and not missing.selects_any():
+            return before.of(rows)
+        pages = self._pages(leaf, missing, WHOLE)
+        wanted = Wanted(self._block, missing, [pages])
+        (values,) = decode(self._file, [leaf], [wanted], encoded=True)
+        bounds = self._search.bounds.get(leaf.leaf_index)
+        if bounds is not None and not leaf.as_stored and not leaf.is_repeated:
+            self._require_bounds(leaf, missing, values, pages, bounds)
+        decoded = Decoded(missing, values)
+        if before is not None:
+            decoded = before.joined(leaf, decoded)
+        kept[leaf.leaf_index] = decoded
+        return decoded.of(rows)
+
+    def _pages(self, leaf: SchemaNode, rows: RowSelection, piece_bytes: int) -> PageIndex:
+        known = self._search.pages.get(leaf.leaf_index)
+        if known is not None:
+            return known
+        (pages,) = self._file.pages_of(BlockRows(self._block, rows), [leaf], piece_bytes)
+        return pages
+
+    def _is_worth_narrowing(self, check: Check, rows: RowSelection) -> bool:
+        """Whether few strings are looked for in many rows."""
+        if not isinstance(check.values, ValueSet) or check.values.begins_inside:
+            return False
+        points = check.values.points() or ()
+        if not 0 < len(points) <= FEW_STRINGS or not isinstance(points[0], bytes):
+            return False
+        return check.fold != "all" and rows.selected_count > MANY_ROWS
+
+    def _narrowed(self, check: Check, rows: RowSelection) -> RowSelection:
+        """The rows without pages that do not hold the strings: searching costs less."""
+        assert isinstance(check.values, ValueSet)
+        pages = self._pages(check.leaf, rows, 0)
+        if pages.reason is not None:
+            return rows
+        search = partial(self._searched, check.leaf, check.values.points() or (), pages)
+        if rows.selected_count < VERY_MANY_ROWS:
+            return search(rows)
+        middle = pages.boundaries[len(pages.boundaries) // 2]
+        halves = rows.between(0, middle), rows.between(middle, rows.row_count)
+        left, right = threads.side_by_side(*(partial(search, half) for half in halves))
+        return left | right
+
+    def _searched(
+        self, leaf: SchemaNode, keys: Sequence[Key], pages: PageIndex, rows: RowSelection
+    ) -> RowSelection:
+        steps = self._file.reader.narrowed(self._block, leaf, pages, rows, keys)
+        with buffer_pool.lease() as allocate:
+            return requests.run(steps, partial(self._file.fetch, allocate=allocate))
+
+    def _require_bounds(
+        self,
+        leaf: SchemaNode,
+        rows: RowSelection,
+        values: pa.ChunkedArray,
+        pages: PageIndex,
+        bounds: Bounds,
+    ) -> None:
+        """What was decoded must lie within the bounds by which other pages are left out."""
+        page = page_outside(values, rows.counts_before(pages.boundaries), bounds)
+        if page is not None:
+            raise FileFormatError(
+                f"{self._file.name}: column {'.'.join(leaf.path)!r} in block "
+                f"{self._block.ordinal}: page {page} has values outside of the bounds that the "
+                f"{self._file.reader.index_name} claims; the file is corrupt, write it again"
+            )
+
+    def _cost_to_drop(self, rows: RowSelection, condition: Condition) -> float:
+        """Bytes to decode for each row that does not match."""
+        return self._cost(rows, condition) / max(1 - self._experience.share(condition), _RARE)
+
+    def _cost_to_find(self, rows: RowSelection, condition: Condition) -> float:
+        """Bytes to decode for each row that matches."""
+        return self._cost(rows, condition) / max(self._experience.share(condition), _RARE)
+
+    def _cost(self, rows: RowSelection, condition: Condition) -> float:
+        """Bytes to decode for a condition, roughly."""
+        total = 0.0
+        for check in checks_of(condition):
+            proof = self._search.proofs[check]
+            unproven = rows & proof.possible & ~proof.certain
+            (chunk,) = self._file.chunks(self._block, [check.leaf])
+            total += chunk.width * unproven.selected_count
+        return total

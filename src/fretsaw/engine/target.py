@@ -1,0 +1,134 @@
+"""The columns of the result, as the first files settle them."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from fretsaw.engine.paths import READ_ALL, SCAN_ALONE, RepeatedNameError, find_column, top_level
+from fretsaw.formats.interface import FileReader
+from fretsaw.model.schema import Path, SchemaNode, with_nulls
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Target:
+    """The columns of the result, in order."""
+
+    schema: pa.Schema
+    nodes: tuple[SchemaNode, ...]
+    asked: tuple[tuple[Path, ...], ...]
+    """For each column, the paths by which it was asked for."""
+    partitions: frozenset[str]
+    """Those that come from folders."""
+    source: str
+    """The file that settled it, for messages."""
+    names: tuple[str, ...] | None = None
+    """The names of a file of which all columns are asked for, and nothing else."""
+
+
+def target_of(
+    reader: FileReader,
+    file: str,
+    columns: Sequence[Path] | None,
+    partitions: pa.Schema,
+    several: bool,
+) -> Target:
+    """Settle the columns by one file; all of its columns and folders, if none were named."""
+    fields: list[pa.Field] = []
+    nodes: list[SchemaNode] = []
+    asked: list[tuple[Path, ...]] = []
+    if columns is None:
+        own = [p for p, name in enumerate(reader.field_names) if name not in partitions.names]
+        schema, described = reader.describe(own)
+        fields = [*schema, *partitions]
+        nodes = [*described, *map(made_up, partitions)]
+        asked = [((field.name,),) for field in fields]
+    else:
+        names = reader.field_names
+        groups = _grouped(columns, names, partitions.names, file)
+        reader.describe([names.index(top) for top in groups if top not in partitions.names])
+        for top, paths in groups.items():
+            field, node = (
+                (partitions.field(top), made_up(partitions.field(top)))
+                if top in partitions.names
+                else resolved_field(reader, file, paths)
+            )
+            fields.append(field)
+            nodes.append(node)
+            asked.append(tuple(paths))
+        schema, _ = reader.describe([])
+    if several:
+        fields = [field.with_nullable(True).with_type(with_nulls(field.type)) for field in fields]
+    return Target(
+        pa.schema(fields, schema.metadata),
+        tuple(nodes),
+        tuple(asked),
+        frozenset(partitions.names),
+        file,
+        names=tuple(reader.field_names) if columns is None and not partitions.names else None,
+    )
+
+
+def union(targets: Sequence[Target], columns: Sequence[Path] | None) -> Target:
+    """The columns of all targets, in the order in which they were asked for."""
+    first = targets[0]
+    if first.names is not None and all(target.names == first.names for target in targets):
+        return first
+    for target in targets:
+        require_unique(target.schema.names, target.source)
+    fields: dict[str, tuple[pa.Field, SchemaNode, tuple[Path, ...]]] = {}
+    for target in targets:
+        for field, node, paths in zip(target.schema, target.nodes, target.asked, strict=True):
+            fields.setdefault(field.name, (field, node, paths))
+    partitions = first.partitions
+    if columns is None:
+        # Folders come last, behind the columns of all files.
+        ordered = sorted(fields.values(), key=lambda column: column[0].name in partitions)
+    else:
+        asked_at = {column: place for place, column in reversed(list(enumerate(columns)))}
+        ordered = sorted(fields.values(), key=lambda column: asked_at[column[2][0]])
+    schema = pa.schema([field for field, _, _ in ordered], first.schema.metadata)
+    return Target(
+        schema,
+        tuple(node for _, node, _ in ordered),
+        tuple(paths for _, _, paths in ordered),
+        partitions,
+        first.source,
+    )
+
+
+def made_up(field: pa.Field) -> SchemaNode:
+    """The node of a column that no file has."""
+    return SchemaNode(field.name, (field.name,), "leaf", field.nullable, field.type)
+
+
+def _grouped(
+    columns: Sequence[Path], names: Sequence[str], partitions: Sequence[str], file: str
+) -> dict[str, list[Path]]:
+    """The columns by the top-level field that they lie in, at the place of the first of each."""
+    groups: dict[str, list[Path]] = {}
+    for column in columns:
+        folder = column if isinstance(column, str) else ".".join(column)
+        top = folder if folder in partitions else names[top_level(names, column, file)[0]]
+        groups.setdefault(top, []).append(column)
+    return groups
+
+
+def resolved_field(
+    reader: FileReader, file: str, columns: Sequence[Path], if_repeated: str = READ_ALL
+) -> tuple[pa.Field, SchemaNode]:
+    """The one field that holds these columns, cut to them."""
+    wanted: set[int] = set()
+    for column in columns:
+        top, node = find_column(reader, file, column, if_repeated)
+        wanted.update(leaf.leaf_index for leaf in node.leaves())
+    pruned = top.pruned(wanted)
+    schema, _ = reader.describe([reader.field_names.index(top.name)])
+    return schema.field(0).with_type(pruned.arrow_type), pruned
+
+
+def require_unique(names: Sequence[str], file: str) -> None:
+    if len(set(names)) < len(names):
+        name, count = Counter(names).most_common(1)[0]
+        raise RepeatedNameError.of(name, count, file, SCAN_ALONE)

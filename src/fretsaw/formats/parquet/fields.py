@@ -1,0 +1,110 @@
+"""The top-level fields of a schema: what Arrow makes of them, their trees and the chains below.
+
+Fields are described when somebody asks for them. Files with the same schema share them, so that
+Arrow is asked once for many files.
+"""
+
+import base64
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from fretsaw.errors import FileFormatError
+from fretsaw.formats.interface import ReadOptions
+from fretsaw.formats.parquet import metadata
+from fretsaw.formats.parquet.chain import Chain, chain
+from fretsaw.formats.parquet.decode import ARROW_SCHEMA, open_small, schema_footer
+from fretsaw.formats.parquet.footer import Footer
+from fretsaw.formats.parquet.schema import Ambiguous, as_text, field_node, for_arrow
+from fretsaw.model.locks import once
+from fretsaw.model.schema import SchemaNode
+
+# What Arrow raises for a schema that it does not take, and what is raised here.
+_REFUSED = (pa.ArrowException, OSError, Ambiguous, FileFormatError)
+
+
+class Fields:
+    """The fields of all files with one schema."""
+
+    def __init__(self, footer: Footer, options: ReadOptions) -> None:
+        self.names = [footer.elements[span.element].name for span in footer.fields]
+        self._elements = footer.elements
+        self._spans = footer.fields
+        self._encoded = footer.key_values.get(ARROW_SCHEMA)
+        self._options = options
+        self._described: dict[int, tuple[pa.Field, SchemaNode]] = {}
+        self._unreadable: dict[int, Exception] = {}
+        self._leaves: dict[int, tuple[Any, Chain]] = {}
+
+    def fit(self, footer: Footer) -> bool:
+        """Whether a file has these fields."""
+        same_hint = footer.key_values.get(ARROW_SCHEMA) == self._encoded
+        return same_hint and bool(footer.elements == self._elements)
+
+    def describe(self, positions: Sequence[int]) -> list[tuple[pa.Field, SchemaNode]]:
+        """These fields as pyarrow gives them, and their trees."""
+        known = {**self._described, **self._unreadable}
+        missing = [position for position in positions if position not in known]
+        if missing:
+            try:
+                self._describe(missing)
+            except _REFUSED:  # to find out which one it is
+                for position in missing:
+                    self._describe_alone(position)
+        if positions and all(position in self._unreadable for position in positions):
+            raise self._unreadable[positions[0]]
+        return [self._described.get(position) or self._blank(position) for position in positions]
+
+    def require(self, leaf: SchemaNode) -> None:
+        """Raise what is wrong with the field of a leaf, if something is."""
+        for position, error in self._unreadable.items():
+            if self._spans[position].leaf == leaf.leaf_index:
+                raise error
+
+    def chain(self, leaf: SchemaNode) -> Chain:
+        """The chain of a leaf that was described."""
+        _, found = self._leaves[leaf.leaf_index]
+        return found.as_stored() if leaf.as_stored else found
+
+    def element(self, leaf: SchemaNode) -> Any:
+        """The schema element of a leaf that was described."""
+        return self._leaves[leaf.leaf_index][0]
+
+    def _describe_alone(self, position: int) -> None:
+        """Describe a field that may be one that cannot be read: it is of no use, others are."""
+        try:
+            self._describe([position])
+        except _REFUSED as error:
+            self._unreadable[position] = error
+
+    def _blank(self, position: int) -> tuple[pa.Field, SchemaNode]:
+        """A field that stands for one that cannot be read, until somebody reads it."""
+        name, kind = self.names[position], pa.null()
+        leaf = self._spans[position].leaf
+        node = SchemaNode(name, (name,), "leaf", True, kind, (), "UNKNOWN", leaf_index=leaf)
+        return pa.field(name, kind), node
+
+    def _describe(self, positions: Sequence[int]) -> None:
+        """Have Arrow say what it makes of these fields, and walk their elements."""
+        spans = [self._spans[position] for position in positions]
+        elements = [for_arrow(self._elements[span.element : span.end]) for span in spans]
+        known = self._arrow_schema
+        hint = None if known is None else pa.schema([known.field(place) for place in positions])
+        empty = pa.py_buffer(metadata.footer_bytes(schema_footer(elements, hint)))
+        schema = open_small(empty, None, self._options).schema_arrow
+        for position, span, field in zip(positions, spans, schema, strict=True):
+            node = field_node(self._elements, span, field.type)
+            stored = iter(self._elements[span.element : span.end])
+            for leaf in node.leaves():
+                element = next(element for element in stored if not element.num_children)
+                self._leaves[leaf.leaf_index] = element, chain(node, leaf, as_text(element))
+            self._described[position] = field, node
+
+    @once
+    def _arrow_schema(self) -> pa.Schema | None:
+        """The Arrow schema that the writer left in the file, if it fits the file."""
+        if self._encoded is None:
+            return None
+        schema = pa.ipc.read_schema(pa.py_buffer(base64.b64decode(self._encoded)))
+        return schema if len(schema) == len(self._spans) else None

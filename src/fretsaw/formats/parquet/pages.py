@@ -1,0 +1,121 @@
+"""Page headers: what the pages of a chunk say about themselves.
+
+`hop` goes from header to header and asks for little more than these; `walk` does so in memory.
+Nothing is decompressed or decoded.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+
+from fretsaw.formats.parquet import metadata
+from fretsaw.storage.requests import Request, Steps
+
+_HEADER_BYTES = 256  # enough for most page headers
+_SMALL_PAGE = 8 << 10  # to read on over a page of this size is cheaper than to ask once more
+_LONGEST_STRIDE = 64 << 10
+MOST_EMPTY = 1000
+"""Pages without values that a chunk may have to be looked into; the rest is left to Arrow."""
+
+
+class CorruptPage(ValueError):
+    """A page that contradicts what the file says about it."""
+
+
+class Page(NamedTuple):
+    """What the header of a page says; `size` includes the header."""
+
+    offset: int
+    size: int
+    is_data: bool
+    num_values: int
+    num_rows: int | None
+    """Records that begin in the page; version 2 of data pages says so."""
+    uses_dictionary: bool
+    dictionary_entries: int | None = None
+    """How many entries a dictionary page has."""
+    header: Any = None
+
+
+def walk(
+    buffer: pa.Buffer, num_values: int | None = None, most_empty: int | None = None
+) -> list[Page]:
+    """The pages of a buffer, one behind the other, or those that hold its first values.
+
+    Offsets count from the start of the buffer. More pages without a value than `most_empty` are an
+    error: it would take long to look at all that fit into a chunk.
+    """
+    values = empty = 0
+
+    def is_last(page: Page) -> bool:
+        nonlocal values, empty
+        values += page.num_values
+        empty += not page.num_values
+        if most_empty is not None and empty > most_empty:
+            raise CorruptPage(f"{empty} pages without a value")
+        return num_values is not None and values >= num_values
+
+    steps = hop(0, buffer.size, is_last)
+    try:
+        asked = next(steps)
+        while True:
+            asked = steps.send([buffer.slice(*asked.ranges[0])])
+    except StopIteration as stop:
+        pages: list[Page] = stop.value
+        return pages
+
+
+def hop(start: int, end: int, enough: Callable[[Page], bool]) -> Steps[list[Page]]:
+    """The pages between two bytes of a file, from few bytes around each header.
+
+    Stops behind the first page that is `enough`; the offsets are those of the file. Where pages
+    are small, one read serves more and more headers.
+    """
+    pages: list[Page] = []
+    reader = metadata.StructReader(b"")
+    base = known = offset = start  # the bytes from base to known are at hand
+    length = stride = _HEADER_BYTES
+    while offset < end:
+        if offset >= known:
+            base, known = offset, min(offset + max(length, stride), end)
+            (buffer,) = yield Request([(base, known - base)], "index")
+            reader.turn_to(buffer.to_pybytes())
+        try:
+            page = _page(reader, offset - base)
+        except metadata.MalformedThrift as error:
+            if known == end and base == offset:
+                raise CorruptPage(f"{error}, at byte {offset}") from None
+            if base == offset:
+                length *= 16  # a header with long statistics
+            known = offset
+            continue
+        length = _HEADER_BYTES
+        pages.append(page._replace(offset=offset) if base else page)
+        offset += page.size
+        if page.size > _SMALL_PAGE:
+            stride = _HEADER_BYTES
+        elif offset >= known:
+            stride = min(2 * stride, _LONGEST_STRIDE)
+        if enough(pages[-1]):
+            break
+    return pages
+
+
+def _page(reader: metadata.StructReader, offset: int) -> Page:
+    header: Any
+    header, length = reader.read(metadata.PageHeader, offset)
+    body = header.compressed_page_size
+    details = header.data_page_header or header.data_page_header_v2
+    if body is None or body < 0 or (details is not None and (details.num_values or 0) < 0):
+        raise CorruptPage("a page header with impossible sizes")
+    return Page(
+        offset,
+        length + body,
+        details is not None,
+        details.num_values or 0 if details is not None else 0,
+        header.data_page_header_v2.num_rows if header.data_page_header_v2 else None,
+        details is not None and details.encoding in metadata.DICTIONARY_ENCODINGS,
+        header.dictionary_page_header.num_values if header.dictionary_page_header else None,
+        header,
+    )

@@ -1,1 +1,0 @@
-"""The ORC format: implements `fretsaw.formats.FileReader` in `reader`."""

@@ -1,0 +1,132 @@
+"""What a predicate is for one file: checks of leaves under AND and OR, without negations.
+
+A check says for a row whether it is true; false and unknown need no telling apart any more, since
+only true rows are returned.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import zip_longest
+from typing import Literal, TypeAlias
+
+from fretsaw.model.schema import SchemaNode
+from fretsaw.predicates.expression import Fold
+from fretsaw.predicates.value_set import ValueSet
+
+Values: TypeAlias = ValueSet | Literal["null", "not null"]
+
+_OTHER_FOLD: dict[Fold | None, Fold | None] = {None: None, "any": "all", "all": "any"}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Check:
+    """A column whose value is in a set, or is null or is not."""
+
+    leaf: SchemaNode
+    """The leaf to decode: the column itself, or one below it."""
+    above: tuple[str, ...]
+    """The kinds of nodes that the column lies in, from the top: "struct", "list" or "map"."""
+    values: Values
+    fold: Fold | None = None
+    on_leaf: bool = True
+    """Whether the leaf is the column itself."""
+
+    def __invert__(self) -> "Check":
+        values: Values
+        match self.values:
+            case "null":
+                values = "not null"
+            case "not null":
+                values = "null"
+            case some:
+                values = ~some
+        return replace(self, values=values, fold=_OTHER_FOLD[self.fold])
+
+    def _joins(self, fold: Fold) -> object:
+        """Checks of which this is the same become one of their joint values."""
+        if isinstance(self.values, ValueSet) and self.fold in (None, fold):
+            return self.leaf.leaf_index, self.leaf.as_stored, self.fold
+        return id(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Every:
+    """True where all parts are."""
+
+    parts: tuple["Condition", ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Some:
+    """True where any part is."""
+
+    parts: tuple["Condition", ...]
+
+
+Condition: TypeAlias = Check | Every | Some | bool
+
+
+def every(parts: Iterable[Condition]) -> Condition:
+    """All of the parts, as simply as can be said."""
+    return _combined(parts, Every)
+
+
+def some(parts: Iterable[Condition]) -> Condition:
+    """Any of the parts, as simply as can be said."""
+    return _combined(parts, Some)
+
+
+def checks_of(condition: Condition) -> Iterator[Check]:
+    """All checks of a condition."""
+    match condition:
+        case Check():
+            yield condition
+        case Every(parts) | Some(parts):
+            for part in parts:
+                yield from checks_of(part)
+
+
+def simplified(condition: Condition, known: Callable[[Check], bool | None]) -> Condition:
+    """The condition without the checks whose answer is known."""
+    match condition:
+        case Check():
+            answer = known(condition)
+            return condition if answer is None else answer
+        case Every(parts):
+            return every(simplified(part, known) for part in parts)
+        case Some(parts):
+            return some(simplified(part, known) for part in parts)
+    return condition
+
+
+def _combined(parts: Iterable[Condition], kind: type[Every] | type[Some]) -> Condition:
+    neutral = kind is Every
+    joining: dict[object, list[Condition]] = {}
+    for part in parts:
+        if part is not neutral and isinstance(part, bool):
+            return part
+        for inner in part.parts if isinstance(part, kind) else (part,):
+            if isinstance(inner, Check):
+                key = inner._joins("all" if neutral else "any")
+                joining.setdefault(key, []).append(inner)
+            elif not isinstance(inner, bool):
+                joining[id(inner)] = [inner]
+    joined = [_joined(same, neutral) for same in joining.values()]
+    if len(joined) > 1:
+        return kind(tuple(joined))
+    return joined[0] if joined else neutral
+
+
+def _joined(same: Sequence[Condition], both: bool) -> Condition:
+    """Checks of one leaf as one check of their joint values."""
+    first = same[0]
+    sets = [check.values for check in same if isinstance(check, Check)]
+    values = [one for one in sets if isinstance(one, ValueSet)]
+    if len(values) < 2 or not isinstance(first, Check):
+        return first
+    while len(values) > 1:  # in pairs: there may be thousands
+        values = [
+            left & right if both else left | right
+            for left, right in zip_longest(values[::2], values[1::2], fillvalue=values[-1])
+        ]
+    return replace(first, values=values[0])

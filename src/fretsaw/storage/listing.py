@@ -1,0 +1,289 @@
+"""From what a user names to the files of a scan, in order.
+
+A path, a directory, a glob, bytes, a file object, or any iterable of these goes in; a `Listing` of
+entries comes out, with the columns that Hive folders (`key=value`) make. No file is opened.
+"""
+
+import datetime
+import fnmatch
+import glob
+import os
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeAlias, cast
+from urllib.parse import unquote
+
+import pyarrow as pa
+
+from fretsaw.errors import SourceNotFoundError
+from fretsaw.storage.descriptor import cannot_open
+from fretsaw.storage.origins import absolute, is_file_object
+from fretsaw.storage.source import Identity, Origin, source_name
+
+Sources: TypeAlias = Origin | pa.Buffer | Iterable[Origin | pa.Buffer]
+
+_HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One file of a scan."""
+
+    origin: Origin
+    partitions: tuple[tuple[str, str | None], ...] = ()
+    """Keys and values of the Hive folders that it lies in."""
+    found_in: str | None = None
+    """The directory or glob that it was found in, where other files are passed over."""
+    first_row: int | None = None
+    """Its first row in the whole scan, where that is settled already."""
+    identity: Identity | None = None
+    """Which file was planned with: no other one is read in its place."""
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """The files of a scan, and the columns that their folders add."""
+
+    name: str
+    entries: tuple[Entry, ...]
+    partitions: pa.Schema
+    several: bool
+    """Whether the scan is of more than one file."""
+    is_split: bool = False
+    """Whether this is only a part of the scan."""
+
+    def constants(self, entry: Entry) -> dict[str, pa.Scalar]:
+        """The values of an entry's folders, as the listing types them."""
+        if not self.partitions.names:
+            return {}
+        values = dict(entry.partitions)
+        return {
+            field.name: pa.scalar(_typed(values.get(field.name), field.type), field.type)
+            for field in self.partitions
+        }
+
+    def folder_values(self, name: str) -> pa.ChunkedArray:
+        """The value of a folder's key for each entry."""
+        kind = self.partitions.field(name).type
+        values = [_typed(dict(entry.partitions).get(name), kind) for entry in self.entries]
+        return pa.chunked_array([pa.array(values, kind)])
+
+    def only(self, entry: Entry, first_row: int | None) -> "Listing":
+        """This listing with one of its files, which begins at a row of the whole scan, if known."""
+        return replace(self, entries=(replace(entry, first_row=first_row),), is_split=True)
+
+
+def list_sources(origins: Sequence[Origin]) -> Listing:
+    """The files that were named, in the order given; directories and globs sorted."""
+    entries = tuple(entry for origin in origins for entry in _entries(origin))
+    keys = dict.fromkeys(key for entry in entries for key, _ in entry.partitions)
+    fields = [
+        pa.field(key, _common_type(dict(entry.partitions).get(key) for entry in entries))
+        for key in keys
+    ]
+    return Listing(names_of(origins), entries, pa.schema(fields), several=len(entries) > 1)
+
+
+def nothing_in(name: str) -> SourceNotFoundError:
+    """The error for a directory or glob without a file to read."""
+    return SourceNotFoundError(
+        f"{name}: no Parquet or ORC file in it (names that begin with _ or . are left out); "
+        "check the path"
+    )
+
+
+def origins_of(sources: Sources) -> tuple[Origin, ...]:
+    """What was named, one by one, with paths made absolute."""
+    is_one = isinstance(sources, str | os.PathLike) or is_file_object(sources)
+    is_one = is_one or _is_buffer(sources) or not isinstance(sources, Iterable)
+    given = [sources] if is_one else list(cast(Iterable[object], sources))
+    if not given:
+        raise SourceNotFoundError("no sources were given: name at least one file")
+    return tuple(map(origin_of, given))
+
+
+def origin_of(source: object) -> Origin:
+    """One source, with its path made absolute; a buffer of any kind as a view of its bytes."""
+    is_known = isinstance(source, bytes | bytearray) or is_file_object(source)
+    if not is_known and _is_buffer(source):
+        return memoryview(source)  # type: ignore[arg-type]
+    if isinstance(source, str) and not source:
+        raise SourceNotFoundError('a source is a path, not empty text; "." is this folder')
+    return absolute(cast(Origin, source))
+
+
+def _is_buffer(source: object) -> bool:
+    """Whether it has bytes to hand out, by the buffer protocol."""
+    try:
+        return memoryview(source).itemsize == 1  # type: ignore[arg-type]
+    except TypeError:
+        return False
+
+
+def picklable(origin: Origin) -> Origin:
+    """The origin as one that can be pickled; bytes that may change are copied."""
+    return bytes(origin) if isinstance(origin, bytearray | memoryview) else origin
+
+
+def names_of(origins: Sequence[Origin]) -> str:
+    """What messages call the sources."""
+    return ", ".join(map(source_name, origins[:3])) + (", ..." if len(origins) > 3 else "")
+
+
+def _entries(origin: Origin) -> Iterator[Entry]:
+    """The files that one origin names, in order."""
+    if not isinstance(origin, str):
+        yield Entry(origin)
+        return
+    if os.path.isdir(origin):
+        root, paths = origin, list(_below(origin, set()))
+    elif os.path.lexists(origin) or not _is_pattern(origin):
+        yield Entry(origin)
+        return
+    else:
+        root = folder_of(origin)
+        paths = list(_matching(origin, root))
+    if not paths:
+        raise nothing_in(origin)
+    for path in paths:
+        yield Entry(path, _partitions(path, root), found_in=origin)
+
+
+Folders: TypeAlias = set[tuple[int, int]]
+"""Devices and inodes of folders that were walked: links may lead back to them."""
+
+
+def _below(folder: str, walked: Folders) -> Iterator[str]:
+    """All files below a directory, sorted; hidden ones, by `_` or `.`, are left out.
+
+    Each real folder is walked once, however many links lead to it.
+    """
+    try:
+        status = os.stat(folder)
+        names = os.listdir(folder)
+    except OSError as error:
+        raise cannot_open(folder, error) from None
+    if (status.st_dev, status.st_ino) in walked:
+        return
+    walked.add((status.st_dev, status.st_ino))
+    for name in sorted(names):
+        path = os.path.join(folder, name)
+        if name.startswith(("_", ".")):
+            continue
+        if os.path.isdir(path):
+            yield from _below(path, walked)
+        else:
+            yield path
+
+
+_BRACES = re.compile(r"\{([^{}]*,[^{}]*)\}")
+
+
+def _is_pattern(text: str) -> bool:
+    return glob.has_magic(text) or _BRACES.search(text) is not None
+
+
+def folder_of(pattern: str) -> str:
+    """The folder below which a glob looks."""
+    return os.path.dirname(re.split(r"[*?\[]|\{[^{}]*,", pattern, maxsplit=1)[0])
+
+
+def alternatives(pattern: str) -> list[str]:
+    """The globs that one with `{a,b}` stands for.
+
+    >>> alternatives("{2023,2024}/*.{parquet,orc}")
+    ['2023/*.parquet', '2023/*.orc', '2024/*.parquet', '2024/*.orc']
+    """
+    found = _BRACES.search(pattern)
+    if found is None:
+        return [pattern]
+    before, behind = pattern[: found.start()], pattern[found.end() :]
+    return [
+        alternative
+        for part in found[1].split(",")
+        for alternative in alternatives(before + part + behind)
+    ]
+
+
+def _matching(pattern: str, root: str) -> Iterator[str]:
+    """All files that match a glob, and those below the directories that do, sorted."""
+    found: set[str] = set()
+    for alternative in alternatives(pattern):
+        is_recursive = "**" in alternative
+        found.update(_matching_below(alternative, root) if is_recursive else glob.glob(alternative))
+    walked: Folders = set()
+    for path in sorted(found):
+        if _is_hidden(path, root):
+            continue
+        if not os.path.isdir(path):
+            yield path
+        else:
+            yield from _below(path, walked)
+
+
+def _matching_below(pattern: str, root: str) -> Iterator[str]:
+    """The files that match a glob with `**`, which stands for any number of folders."""
+    start = pattern.partition("**")[0].rpartition(os.sep)[0]
+    steps = pattern[len(start) + 1 :].split(os.sep)
+    walked: Folders = set()
+    for folder in sorted(glob.glob(start or os.sep)):
+        if os.path.isdir(folder) and not _is_hidden(folder, root):
+            for path in _below(folder, walked):
+                names = path[len(folder.rstrip(os.sep)) + 1 :].split(os.sep)
+                if _match(names, steps):
+                    yield path
+
+
+def _match(names: Sequence[str], steps: Sequence[str]) -> bool:
+    """Whether the names of a path are those of a glob."""
+    if not steps:
+        return not names
+    if steps[0] == "**":
+        return _match(names, steps[1:]) or (bool(names) and _match(names[1:], steps))
+    return bool(names) and fnmatch.fnmatchcase(names[0], steps[0]) and _match(names[1:], steps[1:])
+
+
+def _is_hidden(path: str, root: str) -> bool:
+    return any(name.startswith(("_", ".")) for name in path[len(root) :].split(os.sep))
+
+
+def _partitions(path: str, root: str) -> tuple[tuple[str, str | None], ...]:
+    """The `key=value` folders of a file below a root."""
+    folders = os.path.dirname(path)[len(os.path.dirname(os.path.join(root, ""))) :].split(os.sep)
+    pairs = [folder.split("=", 1) for folder in folders if "=" in folder.strip("=")]
+    return tuple(
+        (unquote(key), None if value == _HIVE_NULL else unquote(value)) for key, value in pairs
+    )
+
+
+def _common_type(values: Iterable[str | None]) -> pa.DataType:
+    """int64 if all values are integers, else date if all are dates, else string."""
+    known = [value for value in values if value is not None]
+    if not known:
+        return pa.string()
+    if all(map(_is_int64, known)):
+        return pa.int64()
+    return pa.date32() if all(map(_is_date, known)) else pa.string()
+
+
+def _is_int64(value: str) -> bool:
+    return bool(re.fullmatch(r"[+-]?[0-9]{1,30}", value)) and -(1 << 63) <= int(value) < 1 << 63
+
+
+def _is_date(value: str) -> bool:
+    try:
+        return bool(
+            re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", value)
+            and datetime.date.fromisoformat(value)
+        )
+    except ValueError:
+        return False
+
+
+def _typed(value: str | None, arrow_type: pa.DataType) -> int | datetime.date | str | None:
+    if value is None:
+        return None
+    if pa.types.is_int64(arrow_type):
+        return int(value)
+    return datetime.date.fromisoformat(value) if pa.types.is_date(arrow_type) else value

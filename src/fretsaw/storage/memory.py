@@ -1,0 +1,30 @@
+"""The bytes of a file, held in memory."""
+
+import pyarrow as pa
+
+from fretsaw.storage.buffer_pool import Allocate
+from fretsaw.storage.source import Identity, source_name
+
+
+class MemoryFile:
+    """The bytes of a file, held in memory."""
+
+    gap = 0
+    tail = 8
+    identity: Identity | None = None
+    is_settled = False
+
+    def __init__(self, data: bytes | bytearray | memoryview) -> None:
+        self.name = source_name(data)
+        self.closed = False
+        self._buffer = pa.py_buffer(data)
+        self.size = self._buffer.size
+
+    def read(self, offset: int, length: int, allocate: Allocate) -> pa.Buffer:
+        return self._buffer.slice(offset, length)
+
+    def rest(self) -> None:
+        pass
+
+    def close(self) -> None:
+        self.closed = True
