@@ -46,6 +46,7 @@ from pyspark.sql.datasource import (
 )
 
 import fretsaw.spark.source as data_source
+from fretsaw.engine.planner import Planner
 from fretsaw.spark import register
 from fretsaw.spark.filters import translate
 from fretsaw.spark.source import (
@@ -183,7 +184,7 @@ def filters(draw: st.DrawFn) -> tuple[str, Filter]:
 def test_a_predicate_is_true_where_the_filter_is(pushed: tuple[str, Filter]) -> None:
     name, filter_ = pushed
     scan = scan_of(name)
-    predicate = translate(filter_, scan._reading().nodes)
+    predicate = translate(filter_, Planner(scan.request).columns.nodes)
     if predicate is None:
         return
     expected = [row for row, value in enumerate(seen_by_spark(name)) if truth(filter_, value)]
@@ -196,7 +197,7 @@ def inexact(name: str, literal: Any) -> bool:
 
 @pytest.mark.parametrize("name", sorted(VALUES))
 def test_what_can_be_said_exactly_is_not_left_to_spark(name: str) -> None:
-    nodes = scan_of(name)._reading().nodes
+    nodes = Planner(scan_of(name).request).columns.nodes
     for literal in VALUES[name][2]:
         for kind in COMPARISONS:
             is_left = translate(kind(("x",), literal), nodes) is None
@@ -206,7 +207,7 @@ def test_what_can_be_said_exactly_is_not_left_to_spark(name: str) -> None:
 
 
 def test_what_cannot_be_said_exactly_is_left_to_spark() -> None:
-    nodes = scan_of("text")._reading().nodes
+    nodes = Planner(scan_of("text").request).columns.nodes
     x = ("x",)
     left: list[Filter] = [
         StringContains(x, "a"),
@@ -220,9 +221,13 @@ def test_what_cannot_be_said_exactly_is_left_to_spark() -> None:
         In(x, ("a", 1)),
     ]
     assert [pushed for pushed in left if translate(pushed, nodes) is not None] == []
-    assert translate(GreaterThan(x, NOON), scan_of("utc")._reading().nodes) is None
-    assert translate(GreaterThan(x, NOON_UTC), scan_of("local")._reading().nodes) is None
-    assert translate(StringStartsWith(x, "a"), scan_of("raw")._reading().nodes) is None
+    assert translate(GreaterThan(x, NOON), Planner(scan_of("utc").request).columns.nodes) is None
+    assert (
+        translate(GreaterThan(x, NOON_UTC), Planner(scan_of("local").request).columns.nodes) is None
+    )
+    assert (
+        translate(StringStartsWith(x, "a"), Planner(scan_of("raw").request).columns.nodes) is None
+    )
 
 
 def reader(path: Path, schema: Any = None, **options: str) -> FilteringReader:

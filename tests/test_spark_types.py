@@ -25,13 +25,14 @@ pytest.importorskip("pyspark")
 
 from pyspark.sql.pandas.types import to_arrow_schema
 
+from fretsaw.engine.planner import Planner
 from fretsaw.spark.types import SparkTypeError, arrow_schema, conform, schema_of_nodes, struct_type
 
 __all__ = ["spark"]
 
 
 def schema_of(scan: fs.Scan) -> pa.Schema:
-    return schema_of_nodes(scan._reading().nodes)
+    return schema_of_nodes(Planner(scan.request).columns.nodes)
 
 
 def spark_schema(schema: pa.Schema) -> pa.Schema:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 pytest.importorskip("pyspark")
 
-from fretsaw.engine.planning import Part
+from fretsaw.engine.parts import Part
 from fretsaw.engine.query import Window
 from fretsaw.spark.windows import Piece, inside
 from fretsaw.storage.listing import Entry
@@ -22,7 +22,7 @@ windows = st.one_of(
 
 
 def part(number: int, matches: int, others: int) -> Part:
-    return Part(Entry(f"file {number}"), 0, 1, 1, rows=matches + others, proven=0)
+    return Part(Entry(f"file {number}"), (), 1, rows=matches + others, proven=0)
 
 
 def chosen(window: Window, rows: Sequence[str]) -> Sequence[str]:

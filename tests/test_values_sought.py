@@ -18,7 +18,7 @@ import pytest
 
 import fretsaw as fs
 from fretsaw import col
-from fretsaw.engine import filter
+from fretsaw.engine import filter as engine_filter
 from tests.craft import I32, I64, LIST, META_DATA, STRUCT, Crafted, Reader, Struct, encoded
 from tests.oracle import And, Fold, Not, Or, Source, Test, Tree
 from tests.pages import row_groups
@@ -48,10 +48,10 @@ x = col("x")
 each_encoding = pytest.mark.parametrize("encoding", ["plain", "dictionary", "mixed"])
 
 
-@pytest.fixture(params=[0, filter.MANY_ROWS], ids=["bytes searched", "as is"])
+@pytest.fixture(params=[0, engine_filter.MANY_ROWS], ids=["bytes searched", "as is"])
 def threshold(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """With and without the search in the bytes, which is else for large files."""
-    monkeypatch.setattr(filter, "MANY_ROWS", request.param)
+    monkeypatch.setattr(engine_filter, "MANY_ROWS", request.param)
 
 
 def written(values: Any, encoding: str = "dictionary", **options: Any) -> bytes:
@@ -328,7 +328,7 @@ def test_dictionaries_of_more_than_a_quarter_of_their_chunk_are_not_asked() -> N
 @pytest.mark.parametrize("index", [False, True])
 def test_only_pages_with_the_value_are_decoded(index: bool, monkeypatch: Any) -> None:
     data = written(WORDS, "plain", write_page_index=index, max_rows_per_page=100)
-    monkeypatch.setattr(filter, "MANY_ROWS", 0)
+    monkeypatch.setattr(engine_filter, "MANY_ROWS", 0)
     for sought in ([], [777], [0, 99], [3, 1_500, 3_999]):
         rows, trace = traced(data, x.is_in([*(WORDS[row] for row in sought), ABSENT[1]]))
         assert (rows, trace.pages_decoded) == (sought, len({row // 100 for row in sought}))

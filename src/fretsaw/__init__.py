@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from fretsaw.datafile import DataFile, open
-from fretsaw.engine.plan import Plan
+from fretsaw.engine.summary import Plan
 from fretsaw.errors import (
     ColumnNotFoundError,
     FileFormatError,
@@ -73,9 +73,10 @@ __all__ = [
     "trace",
 ]
 
+_COLUMNS = ("ColumnBatch", "ColumnBatches", "Layer", "LayerKind", "Validity")
 _IMPORTED_WHEN_USED = {
-    **dict.fromkeys(("ColumnBatch", "ColumnBatches", "Layer", "LayerKind", "Validity"), "columns"),
-    "Row": "rows",
+    **dict.fromkeys(_COLUMNS, "results.columns"),
+    "Row": "results.rows",
 }
 
 

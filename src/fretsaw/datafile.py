@@ -2,10 +2,12 @@
 
 from collections.abc import Mapping
 from types import MappingProxyType, TracebackType
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import pyarrow as pa
 
+from fretsaw.engine.files import OpenFile
+from fretsaw.engine.request import ScanRequest
 from fretsaw.formats.interface import ReadOptions
 from fretsaw.model.blocks import Block
 from fretsaw.model.locks import importing
@@ -15,9 +17,6 @@ from fretsaw.predicates.expression import Predicate
 from fretsaw.scan import Scan
 from fretsaw.storage.listing import Entry, origin_of
 from fretsaw.storage.source import Origin
-
-if TYPE_CHECKING:
-    from fretsaw.engine.files import OpenFile
 
 
 def open(
@@ -46,7 +45,7 @@ def open(
 class DataFile:
     """One open file, and what it says about itself. A context manager."""
 
-    def __init__(self, file: "OpenFile", options: ReadOptions) -> None:
+    def __init__(self, file: OpenFile, options: ReadOptions) -> None:
         self._file = file
         self._options = options
 
@@ -84,14 +83,14 @@ class DataFile:
 
     def scan(self) -> "Scan":
         """A scan of this file; while the file is open, its footer is not read again."""
-        return Scan((self._file.entry.origin,), self._options, _opened=self._file)
+        return Scan(ScanRequest((self._file.entry.origin,), self._options, opened=self._file))
 
     def prune(self, predicate: Predicate | str) -> RowSelection:
         """The rows that the file's own indexes cannot rule out; no data page is read."""
         with importing:
-            from fretsaw.engine.planning import rows_left
+            from fretsaw.engine.parts import rows_left
 
-        return rows_left(self.scan().filter(predicate)._reading())
+        return rows_left(self.scan().filter(predicate).request)
 
     def close(self) -> None:
         """Let go of the file."""

@@ -9,7 +9,7 @@ import os
 import sys
 from collections import deque
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import reduce
 from importlib import import_module
 from itertools import chain
@@ -19,19 +19,18 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from fretsaw.engine.parts import byte_ranges
-from fretsaw.engine.plan import Plan
-from fretsaw.engine.query import Query
+from fretsaw.engine.request import ScanRequest
+from fretsaw.engine.summary import Plan
 from fretsaw.errors import not_text
 from fretsaw.formats.interface import ReadOptions
-from fretsaw.model.block_predicates import BlockPredicate, byte_range
+from fretsaw.model.block_predicates import BlockPredicate
 from fretsaw.model.blocks import Int64s
 from fretsaw.model.locks import importing
 from fretsaw.model.schema import Path, spelled
 from fretsaw.model.selection import RowSelection
 from fretsaw.model.trace import trace
 from fretsaw.predicates.expression import Column, Predicate
-from fretsaw.storage.listing import Listing, Sources, list_sources, names_of, origins_of, picklable
+from fretsaw.storage.listing import Listing, Sources, names_of, origins_of, picklable
 from fretsaw.storage.origins import is_file_object
 from fretsaw.storage.source import Origin
 
@@ -40,9 +39,7 @@ if TYPE_CHECKING:
     import polars as pl
     from pyspark.sql import DataFrame, SparkSession
 
-    from fretsaw.engine.files import OpenFile
-    from fretsaw.engine.reading import Reading
-    from fretsaw.engine.target import Target
+    from fretsaw.engine.planner import Planner
     from fretsaw.results.columns import ColumnBatch, ColumnBatches
     from fretsaw.results.rows import Row
 
@@ -81,7 +78,8 @@ def scan(
     """
     if missing not in ("error", "null"):
         raise ValueError(f"missing must be 'error' or 'null', not {missing!r}")
-    return Scan(origins_of(sources), ReadOptions(indexes, verify, int96), missing)
+    options = ReadOptions(indexes, verify, int96)
+    return Scan(ScanRequest(origins_of(sources), options, missing_is_null=missing == "null"))
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -92,19 +90,14 @@ class Scan:
     to anything that takes an Arrow stream.
     """
 
-    _sources: tuple[Origin, ...] | Listing
-    _options: ReadOptions
-    _missing: Literal["error", "null"] = "error"
-    _opened: "OpenFile | None" = None
-    _query: Query = field(default_factory=Query)
-    _settled: "Target | None" = None
-    """The columns of the scan that this one is a part of."""
+    request: ScanRequest
+    """The same as the engine takes it."""
 
     # What to read -------------------------------------------------------------------------------
 
     def select(self, *columns: Named | list[Named]) -> "Scan":
         """Read only these columns, in this order; no argument: no columns, only rows."""
-        if self._query.columns is not None:
+        if self.request.query.columns is not None:
             raise ValueError("select() was called before: name all columns in one call")
         return self._with(columns=_paths(columns))
 
@@ -118,7 +111,7 @@ class Scan:
         return reduce(Scan._filter, predicates, self)
 
     def _filter(self, predicate: "Predicate | BlockPredicate | str") -> "Scan":
-        query = self._query
+        query = self.request.query
         if isinstance(predicate, BlockPredicate):
             kept = query.block_predicate
             return self._with(block_predicate=predicate if kept is None else kept & predicate)
@@ -134,38 +127,38 @@ class Scan:
     def select_rows(self, rows: Rows) -> "Scan":
         """Read only these rows: a `RowSelection`, or physical row numbers as a set."""
         self._require_no_window()
-        if self._query.rows is not None:
+        if self.request.query.rows is not None:
             raise ValueError("select_rows() was called before: combine the selections with &")
         numbers = rows if isinstance(rows, RowSelection) else np.unique(_row_numbers(rows))
         return self._with(rows=numbers)
 
     def skip(self, n: int) -> "Scan":
         """Leave out the first `n` rows of the result set (SQL's OFFSET)."""
-        if self._query.window.skip is not None:
+        if self.request.query.window.skip is not None:
             raise ValueError("skip() was called before: a scan has one")
         return self._with_window(skip=_count("skip", n))
 
     def head(self, n: int = 5) -> "Scan":
         """At most the first `n` rows of the result set, behind those skipped (SQL's LIMIT)."""
-        if self._query.window.head is not None:
+        if self.request.query.window.head is not None:
             raise ValueError("head() was called before: a scan has one")
         return self._with_window(head=_count("head", n))
 
     def tail(self, n: int = 5) -> "Scan":
         """At most the last `n` rows of the result set."""
-        if self._query.window.tail is not None:
+        if self.request.query.window.tail is not None:
             raise ValueError("tail() was called before: a scan has one")
         return self._with_window(tail=_count("tail", n))
 
     def with_row_index(self, name: str = "index") -> "Scan":
         """Add the physical row number as the first column, int64."""
-        if self._query.row_index is not None:
+        if self.request.query.row_index is not None:
             raise ValueError("with_row_index() was called before")
         return self._with(row_index=name)
 
     def with_file_path(self, name: str = "path") -> "Scan":
         """Add the path of the row's file as the last column."""
-        if self._query.file_path is not None:
+        if self.request.query.file_path is not None:
             raise ValueError("with_file_path() was called before")
         return self._with(file_path=name)
 
@@ -174,9 +167,9 @@ class Scan:
     @property
     def schema(self) -> pa.Schema:
         """The Arrow schema of the result."""
-        reading = self._reading()
-        reading.check()
-        return reading.schema
+        columns = self._planner().columns
+        columns.check()
+        return columns.schema
 
     def batches(self, batch_size: int | None = None) -> Iterator[pa.RecordBatch]:
         """Stream the result as record batches, in bounded memory.
@@ -230,17 +223,22 @@ class Scan:
 
     def to_reader(self) -> pa.RecordBatchReader:
         """Stream the result as a `pyarrow.RecordBatchReader`."""
-        reading = self._reading()
-        tables = reading.tables(STREAM_PIECE)  # of the same files as the schema
-        return pa.RecordBatchReader.from_batches(reading.schema, _cut(tables, BATCH_ROWS))
+        with importing:
+            from fretsaw.results import tables
+
+        planner = self._planner()
+        pieces = tables.stream(planner, STREAM_PIECE)  # of the same files as the schema
+        return pa.RecordBatchReader.from_batches(planner.columns.schema, _cut(pieces, BATCH_ROWS))
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         return self.to_reader().__arrow_c_stream__(requested_schema)
 
     def to_arrow(self) -> pa.Table:
         """The whole result as an Arrow table."""
-        reading = self._reading()
-        return reading.table(WHOLE_PIECE)
+        with importing:
+            from fretsaw.results import tables
+
+        return tables.whole(self._planner(), WHOLE_PIECE)
 
     def to_pandas(self) -> "pd.DataFrame":
         """The whole result as a pandas data frame."""
@@ -264,7 +262,7 @@ class Scan:
 
     def take(self, rows: Rows) -> pa.Table:
         """Exactly these physical rows, in this order, duplicates and all."""
-        query = self._query
+        query = self.request.query
         if not query.selects_all or query.window:
             raise ValueError(
                 "take() reads physical rows by their numbers; leave out filter(), select_rows(), "
@@ -283,25 +281,27 @@ class Scan:
 
     def count(self) -> int:
         """How many rows the scan returns; reads no data page where metadata prove the answer."""
-        return self._reading().count()
+        with importing:
+            from fretsaw.results import tables
+
+        return tables.count(self._planner())
 
     def plan(self) -> Plan:
         """What would be read, and what is left out by what."""
         with importing:
-            from fretsaw.engine.planning import plan_of
+            from fretsaw.engine.explain import summarize
 
-        return plan_of(self._reading(), WHOLE_PIECE)
+        return summarize(self.request, WHOLE_PIECE)
 
     def explain(self, run: bool = False) -> str:
         """The plan as text; with `run`, the scan is run and what happened stands beside it."""
         with importing:
-            from fretsaw.engine.explain import compare, explain
-            from fretsaw.engine.planning import plan_of
+            from fretsaw.engine.explain import compare, explain, summarize
 
         if not run:
             return explain(self.plan())
         # All pages are told apart, so that their number can be compared with those decoded.
-        plan = plan_of(self._reading(), 0)
+        plan = summarize(self.request, 0)
         with trace() as actual:
             rows = sum(batch.num_rows for batch in self.batches())
         return compare(plan, rows, actual)
@@ -324,33 +324,21 @@ class Scan:
         with importing:
             from fretsaw.results.write.files import destination, format_of, write_file
 
-        chosen, listing = format_of(path, format), self._listing()
+        chosen, listing = format_of(path, format), self.request.listing()
         place = destination(path, listing.entries)
-        listed = replace(self, _sources=listing)
+        listed = Scan(replace(self.request, sources=listing))
         return write_file(listed.batches(), listed.schema, place, chosen)
 
     def splits(self, target_bytes: int = 128 << 20) -> list["Scan"]:
         """Scans that partition this one by byte range, each of about `target_bytes`."""
-        if self._query.window:
+        if self.request.query.window:
             raise ValueError("a scan with skip(), head() or tail() cannot be split: split it first")
         if target_bytes < 1:
             raise ValueError(f"target_bytes must be at least 1, not {target_bytes}")
-        reading = self._reading()
-        reading.check()
-        return [
-            self._part(
-                reading.listing.only(
-                    share.file.planned, share.first_row if reading.knows_places else None
-                ),
-                reading.target,
-            ).filter(byte_range(start, end))
-            for share in reading.shares()
-            for start, end in byte_ranges(
-                [part.block for part in share.selected.kept],
-                [part.block.compressed_size for part in share.selected.kept],
-                target_bytes,
-            )
-        ]
+        with importing:
+            from fretsaw.engine.parts import splits_of
+
+        return [Scan(part) for part in splits_of(self.request, target_bytes)]
 
     def to_spark(
         self,
@@ -370,49 +358,45 @@ class Scan:
 
     # Inside -------------------------------------------------------------------------------------
 
-    def _listing(self) -> Listing:
-        return self._sources if isinstance(self._sources, Listing) else list_sources(self._sources)
-
     def _origins(self) -> Sequence[Origin]:
-        if isinstance(self._sources, Listing):
-            return [entry.origin for entry in self._sources.entries]
-        return self._sources
+        sources = self.request.sources
+        if isinstance(sources, Listing):
+            return [entry.origin for entry in sources.entries]
+        return sources
 
-    def _reading(self) -> "Reading":
+    def _planner(self) -> "Planner":
         with importing:
-            from fretsaw.engine.reading import Reading
+            from fretsaw.engine.planner import Planner
 
-        opened = self._opened if self._opened and not self._opened.source.closed else None
-        missing_is_null = self._missing == "null"
-        listing, settled = self._listing(), self._settled
-        return Reading(listing, self._options, self._query, missing_is_null, opened, settled)
-
-    def _part(self, listing: Listing, settled: "Target | None") -> "Scan":
-        """The same scan of some of its files, with the columns of all once they are settled."""
-        return replace(self, _sources=listing, _opened=None, _settled=settled)
+        return Planner(self.request)
 
     def _tables(self) -> Iterator[pa.Table]:
-        yield from self._reading().tables(STREAM_PIECE)
+        with importing:
+            from fretsaw.results import tables
+
+        yield from tables.stream(self._planner(), STREAM_PIECE)
 
     def _rows(self) -> Iterator[Iterator["Row"]]:
         with importing:
-            from fretsaw.results.rows import rows_of
+            from fretsaw.results import rows, tables
 
-        reading = self._reading()
-        yield rows_of(reading.tables(STREAM_PIECE), reading.nodes, reading.listing.name)
+        planner = self._planner()
+        pieces = tables.stream(planner, STREAM_PIECE)
+        yield rows.rows_of(pieces, planner.columns.nodes, planner.listing.name)
 
     def _column_batches(
         self, leaf: Path | int | None, batch_size: int | None
     ) -> Iterator["ColumnBatches"]:
         with importing:
-            from fretsaw.results.columns import column_batches
+            from fretsaw.results import columns, leaves
 
-        yield from column_batches(self._reading().leaves(STREAM_PIECE, leaf), batch_size)
+        pieces = leaves.stream(self._planner(), STREAM_PIECE, leaf)
+        yield from columns.column_batches(pieces, batch_size)
 
     def _only(self, leaf: Path | int) -> "Scan":
         """The same scan without columns that nobody looks at."""
-        query = self._query
-        may_lack_it = self._settled is not None and self._missing == "null"
+        query = self.request.query
+        may_lack_it = self.request.target is not None and self.request.missing_is_null
         if query.columns is not None or may_lack_it or not isinstance(leaf, str | tuple):
             return self
         name = leaf if isinstance(leaf, str) else ".".join(leaf)
@@ -420,33 +404,34 @@ class Scan:
         return self._with(columns=() if is_extra else (leaf,))
 
     def _with(self, **changes: Any) -> "Scan":
-        settled = None if "columns" in changes else self._settled
-        return replace(self, _query=replace(self._query, **changes), _settled=settled)
+        request = self.request
+        target = None if "columns" in changes else request.target
+        query = replace(request.query, **changes)
+        return Scan(replace(request, query=query, target=target))
 
     def _with_window(self, **change: int) -> "Scan":
-        window = replace(self._query.window, **change)
+        window = replace(self.request.query.window, **change)
         if window.tail is not None and (window.skip is not None or window.head is not None):
             raise ValueError("tail() excludes skip() and head()")
         return self._with(window=window)
 
     def _require_no_window(self) -> None:
-        if self._query.window:
+        if self.request.query.window:
             raise ValueError("filter before skip/head/tail: they count the rows that match")
 
     def __reduce__(self) -> tuple[Any, ...]:
         if any(is_file_object(origin) for origin in self._origins()):
             raise TypeError("a scan of an open file cannot be pickled: scan its path or its bytes")
-        sources = self._sources
+        sources = self.request.sources
         if isinstance(sources, Listing):
             entries = (replace(e, origin=picklable(e.origin)) for e in sources.entries)
             sources = replace(sources, entries=tuple(entries))
         else:
             sources = tuple(map(picklable, sources))
-        state = (sources, self._options, self._missing, None, self._query, self._settled)
-        return Scan, state
+        return Scan, (replace(self.request, sources=sources, opened=None),)
 
     def __repr__(self) -> str:
-        return f"Scan({names_of(self._origins())!r}{self._query})"
+        return f"Scan({names_of(self._origins())!r}{self.request.query})"
 
 
 def _cut(tables: Iterator[pa.Table], batch_size: int) -> Iterator[pa.RecordBatch]:

@@ -1,9 +1,19 @@
-"""A plan as text: what is read, what is not, and what decided it."""
+"""What a scan would read, in numbers and as text: what is read, what is not, and what decided it.
 
-from collections.abc import Mapping
+Made of the same plans that a run takes; files are opened and indexes read, never data pages.
+"""
 
-from fretsaw.engine.plan import Amount, Plan
-from fretsaw.model.trace import Trace, Why
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from fretsaw.engine.plan import BlockPlan, FilePlan
+from fretsaw.engine.planner import Planner
+from fretsaw.engine.request import ScanRequest
+from fretsaw.engine.summary import Amount, BlockSummary, Plan
+from fretsaw.model.blocks import PageIndex
+from fretsaw.model.trace import Pruned, Trace, Why, trace
+from fretsaw.predicates.condition import checks_of
+from fretsaw.storage.source import source_name
 
 _UNITS = ("bytes", "KB", "MB", "GB", "TB")
 
@@ -98,3 +108,102 @@ def _of(amount: Amount) -> str:
 def _line(name: str, amount: Amount, text: str) -> str:
     share = amount.kept / amount.total if amount.total else 0
     return f"  {name:<7} {text} ({share:.2%})"
+
+
+@dataclass(frozen=True, slots=True)
+class _FileSummary:
+    """What is read of one file; `rows` and `bytes` are all that there are."""
+
+    blocks: list[BlockSummary]
+    dropped: dict[str, int]
+    rows: int
+    bytes: int
+    proven: int
+    pruned: list[Pruned]
+
+
+def summarize(request: ScanRequest, piece_bytes: int) -> Plan:
+    """What would be read, in pieces of about so many bytes, and what is left out by what."""
+    query = request.query
+    with trace() as reads:
+        planner = Planner(request)
+        planner.columns.check()
+        files = [_of_file(planner, plan, piece_bytes) for plan in planner.file_plans()]
+    dropped: dict[str, int] = {}
+    for file in files:
+        for source, count in file.dropped.items():
+            dropped[source] = dropped.get(source, 0) + count
+    blocks = tuple(block for file in files for block in file.blocks)
+    passed_over = {source_name(entry.origin) for entry in planner.files.passed_over}
+    names = (source_name(entry.origin) for entry in planner.listing.entries)
+    folders = [verdict.told(planner.listing.name) for verdict in planner.verdicts]
+    return Plan(
+        files=tuple(name for name in names if name not in passed_over),
+        files_opened=len(files),
+        columns=tuple(planner.columns.schema.names),
+        blocks=blocks,
+        dropped=dropped,
+        rows=Amount(sum(f.rows for f in files), sum(block.rows.kept for block in blocks)),
+        bytes=Amount(sum(f.bytes for f in files), sum(block.bytes.kept for block in blocks)),
+        window=str(query.window),
+        predicate="" if query.predicate is None else repr(query.predicate),
+        indexes=planner.believes_indexes,
+        proven=sum(file.proven for file in files),
+        pruned=(*folders, *(pruned for file in files for pruned in file.pruned)),
+        planning_bytes=reads.bytes_by_reason(),
+    )
+
+
+def _of_file(planner: Planner, plan: FilePlan, piece_bytes: int) -> _FileSummary:
+    file, leaves = plan.file, planner.leaves_of(plan)
+    verdicts, blocks = plan.verdicts(), []
+    for group, dropped_there in plan.block_plans(few=False, backward=False):
+        verdicts += dropped_there
+        blocks += group
+    dropped = dict(plan.placement.dropped)
+    for verdict in verdicts:
+        if verdict.level == "block" and verdict.dropped:
+            dropped[verdict.source] = dropped.get(verdict.source, 0) + verdict.dropped
+    return _FileSummary(
+        blocks=[
+            _of_block(file.name, block, _pages(planner, plan, block, piece_bytes))
+            for block in blocks
+        ],
+        dropped=dropped,
+        rows=file.num_rows,
+        bytes=sum(
+            int(chunk.sizes.sum())
+            for block in file.reader.blocks
+            if block.num_rows
+            for chunk in file.chunks(block, leaves)
+        ),
+        proven=sum(block.proven_count for block in blocks),
+        pruned=[verdict.told(file.name, file, leaves) for verdict in verdicts],
+    )
+
+
+def _pages(
+    planner: Planner, plan: FilePlan, block: BlockPlan, piece_bytes: int
+) -> Sequence[PageIndex]:
+    """The pages of a block that hold its rows: of the result, and of what is left to be checked."""
+    checked = [check.leaf for check in checks_of(block.condition)]
+    leaves = [*planner.columns.of(plan.file).leaves, *checked]
+    distinct = list({leaf.leaf_index: leaf for leaf in leaves}.values())
+    return plan.file.pages_of(block.block, block.rows, distinct, piece_bytes, block.pages)
+
+
+def _of_block(file: str, plan: BlockPlan, pages: Sequence[PageIndex]) -> BlockSummary:
+    """What is read of a block, given the pages of the leaves that are read."""
+    rows = plan.rows
+    hits = [index.overlapping(rows.starts, rows.ends) for index in pages]
+    kept = list(zip(pages, hits, strict=True))
+    return BlockSummary(
+        file=file,
+        ordinal=plan.block.ordinal,
+        rows=Amount(plan.block.num_rows, rows.selected_count),
+        pages=Amount(sum(map(len, hits)), sum(int(hit.sum()) for hit in hits)),
+        bytes=Amount(
+            sum(index.dictionary_size + int(index.sizes.sum()) for index in pages),
+            sum(index.dictionary_size + int(index.sizes[hit].sum()) for index, hit in kept),
+        ),
+    )

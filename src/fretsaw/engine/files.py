@@ -4,6 +4,7 @@
 many footers are on their way at once and files that nobody gets to stay closed.
 """
 
+import sys
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -15,15 +16,18 @@ import pyarrow as pa
 
 from fretsaw.engine import threads
 from fretsaw.engine.pieces import fits_whole
-from fretsaw.engine.plan import BlockRows
 from fretsaw.formats import interface, registry
 from fretsaw.formats.interface import FileReader, ReadOptions
 from fretsaw.model.blocks import Block, PageIndex
+from fretsaw.model.locks import once
 from fretsaw.model.schema import SchemaNode
+from fretsaw.model.selection import RowSelection
 from fretsaw.model.trace import Why
-from fretsaw.storage import footer_cache, origins, requests, source
+from fretsaw.storage import footer_cache, requests
 from fretsaw.storage.buffer_pool import Allocate
-from fretsaw.storage.listing import Entry
+from fretsaw.storage.listing import Entry, Listing, nothing_in
+from fretsaw.storage.origins import open_source
+from fretsaw.storage.source import Range, Source
 
 _MOST_AHEAD = 32
 _SLOW = 0.005
@@ -36,7 +40,7 @@ _COMPARED = 4 << 10
 class OpenFile:
     """A file whose footer is read."""
 
-    source: source.Source
+    source: Source
     reader: FileReader
     entry: Entry
 
@@ -57,7 +61,7 @@ class OpenFile:
 
     def fetch(
         self,
-        ranges: Sequence[source.Range],
+        ranges: Sequence[Range],
         why: Why,
         allocate: Allocate = pa.allocate_buffer,
     ) -> list[pa.Buffer]:
@@ -71,7 +75,8 @@ class OpenFile:
 
     def pages_of(
         self,
-        selected: BlockRows,
+        block: Block,
+        rows: RowSelection,
         leaves: Sequence[SchemaNode],
         piece_bytes: int,
         known: Mapping[int, PageIndex] | None = None,
@@ -80,31 +85,31 @@ class OpenFile:
 
         Some may be `known` already, by the index of their leaf.
         """
-        return self.pages_of_each([(selected, known or {})], leaves, piece_bytes)[0]
+        return self.pages_of_each([(block, rows, known or {})], leaves, piece_bytes)[0]
 
     def pages_of_each(
         self,
-        blocks: Sequence[tuple[BlockRows, Mapping[int, PageIndex]]],
+        blocks: Sequence[tuple[Block, RowSelection, Mapping[int, PageIndex]]],
         leaves: Sequence[SchemaNode],
         piece_bytes: int,
     ) -> list[list[PageIndex]]:
         """The same for several blocks, whose indexes are read at once."""
-        requests.run(self.reader.locate([selected.block for selected, _ in blocks]), self.fetch)
+        requests.run(self.reader.locate([block for block, _, _ in blocks]), self.fetch)
         pages: list[list[PageIndex]] = []
         places: list[tuple[int, int]] = []
         steps = []
-        for number, (selected, known) in enumerate(blocks):
-            chunks = self.chunks(selected.block, leaves)
+        for number, (block, rows, known) in enumerate(blocks):
+            chunks = self.chunks(block, leaves)
             pages.append(chunks)
-            if fits_whole(selected.rows, chunks, piece_bytes):
+            if fits_whole(rows, chunks, piece_bytes):
                 continue
-            until = int(selected.rows.ends[-1])
+            until = int(rows.ends[-1])
             for place, (leaf, chunk) in enumerate(zip(leaves, chunks, strict=True)):
                 if leaf.leaf_index in known:
                     chunks[place] = known[leaf.leaf_index]
                 else:
                     places.append((number, place))
-                    steps.append(self.reader.page_index(selected.block, leaf, chunk, until))
+                    steps.append(self.reader.page_index(block, leaf, chunk, until))
         found = requests.run_together(steps, self.fetch)
         for (number, place), index in zip(places, found, strict=True):
             pages[number][place] = index
@@ -113,14 +118,14 @@ class OpenFile:
 
 def open_file(entry: Entry, options: ReadOptions, like: FileReader | None = None) -> OpenFile:
     """Open a source and read its footer; the schema may be `like` that of another file."""
-    source = origins.open_source(entry.origin, entry.identity)
+    source = open_source(entry.origin, entry.identity)
     key = (source.name, source.identity, options)
     kept = cast(_Footer | None, footer_cache.FOOTERS.get(key)) if source.is_settled else None
     if kept is not None and kept.is_still_in(source):
         return OpenFile(source, kept.reader, entry)
     found: list[tuple[int, pa.Buffer]] = []
 
-    def fetch(ranges: Sequence[source.Range], why: Why) -> list[pa.Buffer]:
+    def fetch(ranges: Sequence[Range], why: Why) -> list[pa.Buffer]:
         buffers = requests.fetch(source, ranges, why)
         found.extend((offset, data) for (offset, _), data in zip(ranges, buffers, strict=True))
         return buffers
@@ -143,7 +148,7 @@ class _Footer:
     reader: FileReader
     end: bytes
 
-    def is_still_in(self, source: source.Source) -> bool:
+    def is_still_in(self, source: Source) -> bool:
         length = len(self.end)
         (found,) = requests.fetch(source, [(source.size - length, length)], "footer")
         return bool(found.to_pybytes() == self.end)
@@ -210,3 +215,96 @@ def _open_if_readable(
             raise
         passed_over.append(entry)
         return None
+
+
+class Files:
+    """The files of a scan, opened in order as they are asked for; the first is opened once.
+
+    `entries` are those that folders leave of all that are listed.
+    """
+
+    def __init__(
+        self,
+        listing: Listing,
+        entries: Sequence[Entry],
+        options: ReadOptions,
+        opened: OpenFile | None,
+        is_settled: bool,
+    ) -> None:
+        self._listing = listing
+        self._entries = entries
+        self._options = options
+        self._opened = opened
+        # Folders may drop the very file that settles the columns; not those of a part of a scan.
+        self._settles_apart = not is_settled and len(entries) < len(listing.entries)
+        self._most_rows = 0
+        self._likely = 0
+        self.passed_over: list[Entry] = []
+        """What was found in directories and globs and is no file to read."""
+
+    @once
+    def settling(self) -> OpenFile:
+        """The file that settles the columns: the first of all, whatever the predicate."""
+        return self._first_listed() if self._settles_apart else self.first
+
+    @once
+    def first(self) -> OpenFile:
+        """The first file that folders leave, or of all if they leave none; not opened again."""
+        if self._opened is None:
+            if self._settles_apart and self.settling.entry in self._entries:
+                self._opened = self.settling
+            else:
+                self._opened = next(self.in_order(), None)
+        if self._opened is None:  # none may match: the first says what the columns would be
+            return self.settling if self._settles_apart else self._first_listed()
+        return self._opened
+
+    def in_order(self, backward: bool = False) -> Iterator[OpenFile]:
+        """The files that folders leave, opened as they are asked for."""
+        entries, first = self._entries, self._opened
+        found = {None, *(entry.found_in for entry in self._listing.entries)}
+        found -= {entry.found_in for entry in entries}
+        if first is not None:
+            found.add(first.entry.found_in)
+            entries = entries[entries.index(first.entry) + 1 :]
+            if not backward:
+                yield first
+        ordered = entries[::-1] if backward else entries
+        like = None if first is None else first.reader
+        likely, others = (lambda: self._likely), self.passed_over
+        for file in open_in_order(ordered, self._options, likely, like, others):
+            found.add(file.entry.found_in)
+            yield file
+        for entry in entries:
+            if entry.found_in not in found and not self._listing.is_split:
+                raise nothing_in(str(entry.found_in))
+        if first is not None and backward:
+            yield first
+
+    def all_in_order(self) -> Iterator[OpenFile]:
+        """All files, also those that their folders rule out."""
+        entries = self._listing.entries
+        if len(self._entries) == len(entries):
+            yield from self.in_order()
+            return
+        like = None
+        if self._settles_apart:
+            yield self.settling
+            like = self.settling.reader
+            entries = entries[entries.index(self.settling.entry) + 1 :]
+        yield from open_in_order(entries, self._options, lambda: self._likely, like)
+
+    def expect(self, rows: int | None, file: OpenFile) -> None:
+        """So many more rows are needed behind this file; None: all that there are."""
+        self._most_rows = max(self._most_rows, file.num_rows, 1)
+        self._likely = sys.maxsize if rows is None else rows // self._most_rows
+
+    def expect_all(self) -> None:
+        """All files will be asked for."""
+        self._likely = sys.maxsize
+
+    def _first_listed(self) -> OpenFile:
+        first = next(open_in_order(self._listing.entries, self._options, lambda: 0), None)
+        if first is None:
+            raise nothing_in(self._listing.name)
+        return first

@@ -15,10 +15,9 @@ import pyarrow as pa
 from fretsaw.engine import threads
 from fretsaw.engine.decode import Decoded, Wanted, decode
 from fretsaw.engine.files import OpenFile
-from fretsaw.engine.plan import BlockRows
-from fretsaw.engine.survey import Search
+from fretsaw.engine.plan import BlockPlan
 from fretsaw.errors import FileFormatError
-from fretsaw.model.blocks import Block, Bounds, PageIndex
+from fretsaw.model.blocks import Bounds, PageIndex
 from fretsaw.model.schema import SchemaNode
 from fretsaw.model.selection import RowSelection
 from fretsaw.predicates.condition import Check, Condition, Every, Some, checks_of
@@ -44,7 +43,7 @@ class Match:
     decoded: dict[int, Decoded]
 
 
-class Experience:
+class Selectivity:
     """How many of the rows that were evaluated matched so far."""
 
     def __init__(self) -> None:
@@ -68,24 +67,20 @@ class Experience:
         return float(condition)
 
 
-def find(
-    file: OpenFile, block: Block, search: Search, rows: RowSelection, experience: Experience
-) -> Match:
-    """Those of the rows that match; what is seen on the way adds to the experience."""
-    finder = _Finder(file, block, search, experience)
-    return Match(finder.find(search.condition, rows), finder.decoded)
+def find(file: OpenFile, plan: BlockPlan, rows: RowSelection, selectivity: Selectivity) -> Match:
+    """Those of the rows that match; what is seen on the way adds to the selectivity."""
+    finder = _Finder(file, plan, selectivity)
+    return Match(finder.find(plan.condition, rows), finder.decoded)
 
 
 class _Finder:
     """One search: keeps what it decoded."""
 
-    def __init__(
-        self, file: OpenFile, block: Block, search: Search, experience: Experience
-    ) -> None:
+    def __init__(self, file: OpenFile, plan: BlockPlan, selectivity: Selectivity) -> None:
         self._file = file
-        self._block = block
-        self._search = search
-        self._experience = experience
+        self._block = plan.block
+        self._plan = plan
+        self._selectivity = selectivity
         self.decoded: dict[int, Decoded] = {}
         self._stored: dict[int, Decoded] = {}
 
@@ -105,13 +100,13 @@ class _Finder:
         return rows if condition else RowSelection.none(rows.row_count)
 
     def _check(self, check: Check, rows: RowSelection) -> RowSelection:
-        proof = self._search.proofs[check]
+        proof = self._plan.proofs[check]
         certain = rows & proof.certain
         unproven = rows & proof.possible & ~proof.certain
         if not unproven.selects_any():
             return certain
         found = self._evaluated(check, unproven)
-        self._experience.add(check, unproven.selected_count, found.selected_count)
+        self._selectivity.add(check, unproven.selected_count, found.selected_count)
         return certain | found
 
     def _evaluated(self, check: Check, rows: RowSelection) -> RowSelection:
@@ -131,7 +126,7 @@ class _Finder:
         pages = self._pages(leaf, missing, WHOLE)
         wanted = Wanted(self._block, missing, [pages])
         (values,) = decode(self._file, [leaf], [wanted], encoded=True)
-        bounds = self._search.bounds.get(leaf.leaf_index)
+        bounds = self._plan.bounds.get(leaf.leaf_index)
         if bounds is not None and not leaf.as_stored and not leaf.is_repeated:
             self._require_bounds(leaf, missing, values, pages, bounds)
         decoded = Decoded(missing, values)
@@ -141,10 +136,10 @@ class _Finder:
         return decoded.of(rows)
 
     def _pages(self, leaf: SchemaNode, rows: RowSelection, piece_bytes: int) -> PageIndex:
-        known = self._search.pages.get(leaf.leaf_index)
+        known = self._plan.pages.get(leaf.leaf_index)
         if known is not None:
             return known
-        (pages,) = self._file.pages_of(BlockRows(self._block, rows), [leaf], piece_bytes)
+        (pages,) = self._file.pages_of(self._block, rows, [leaf], piece_bytes)
         return pages
 
     def _is_worth_narrowing(self, check: Check, rows: RowSelection) -> bool:
@@ -196,17 +191,17 @@ class _Finder:
 
     def _cost_to_drop(self, rows: RowSelection, condition: Condition) -> float:
         """Bytes to decode for each row that does not match."""
-        return self._cost(rows, condition) / max(1 - self._experience.share(condition), _RARE)
+        return self._cost(rows, condition) / max(1 - self._selectivity.share(condition), _RARE)
 
     def _cost_to_find(self, rows: RowSelection, condition: Condition) -> float:
         """Bytes to decode for each row that matches."""
-        return self._cost(rows, condition) / max(self._experience.share(condition), _RARE)
+        return self._cost(rows, condition) / max(self._selectivity.share(condition), _RARE)
 
     def _cost(self, rows: RowSelection, condition: Condition) -> float:
         """Bytes to decode for a condition, roughly."""
         total = 0.0
         for check in checks_of(condition):
-            proof = self._search.proofs[check]
+            proof = self._plan.proofs[check]
             unproven = rows & proof.possible & ~proof.certain
             (chunk,) = self._file.chunks(self._block, [check.leaf])
             total += chunk.width * unproven.selected_count

@@ -1,8 +1,85 @@
-"""."""
+"""Parts of a scan: byte ranges of its files, to be read apart from each other, elsewhere or later.
+
+`splits` are cut by the sizes of blocks alone. `parts_of` plans first: its parts are sized by what
+survives pruning, and carry the plans of their blocks, so that nobody prunes these again.
+"""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 
+from fretsaw.engine.plan import BlockPlan, FilePlan
+from fretsaw.engine.planner import Planner
+from fretsaw.engine.pruning import tell
+from fretsaw.engine.request import PlannedBlock, ScanRequest
+from fretsaw.model.block_predicates import byte_range
 from fretsaw.model.blocks import Block
+from fretsaw.model.schema import SchemaNode
+from fretsaw.model.selection import RowSelection
+from fretsaw.storage.listing import Entry
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Some blocks of one file, and what is read of them at most."""
+
+    entry: Entry
+    blocks: tuple[PlannedBlock, ...]
+    bytes: int
+    """Roughly, of the pages that may hold a match."""
+    rows: int
+    """How many may match."""
+    proven: int
+    """Of these, how many surely do."""
+
+
+def parts_of(request: ScanRequest, target_bytes: int) -> Iterator[Part]:
+    """The files cut between blocks into parts of about so many bytes that survive pruning."""
+    planner = Planner(request)
+    for plan in planner.file_plans():
+        leaves = planner.leaves_of(plan)
+        blocks: list[BlockPlan] = []
+        told = partial(planner.leaves_of, plan)
+        tell(plan.file, plan.verdicts(), told)
+        for group, verdicts in plan.block_plans(few=False, backward=False):
+            tell(plan.file, verdicts, told)
+            blocks += group
+        sizes = [_bytes_left(plan, block, leaves) for block in blocks]
+        for start, end in byte_ranges([block.block for block in blocks], sizes, target_bytes):
+            inside = byte_range(start, end)
+            places = [place for place, block in enumerate(blocks) if inside.keeps(block.block)]
+            kept = [blocks[place] for place in places]
+            yield Part(
+                plan.file.planned,
+                tuple(
+                    PlannedBlock(block.block.ordinal, block.rows, block.condition is True)
+                    for block in kept
+                ),
+                bytes=sum(sizes[place] for place in places),
+                rows=sum(block.rows.selected_count for block in kept),
+                proven=sum(block.proven_count for block in kept),
+            )
+
+
+def splits_of(request: ScanRequest, target_bytes: int) -> Iterator[ScanRequest]:
+    """Requests that partition one by byte range, each of about so many bytes; nothing is pruned."""
+    planner = Planner(request)
+    planner.columns.check()
+    for plan in planner.file_plans():
+        blocks = plan.placement.blocks
+        first_row = plan.first_row if planner.knows_places else None
+        listing = planner.listing.only(plan.file.planned, first_row)
+        part = request.of_files(listing, planner.columns.target)
+        sizes = [block.compressed_size for block in blocks]
+        for start, end in byte_ranges(blocks, sizes, target_bytes):
+            query = part.query.with_blocks(byte_range(start, end))
+            yield replace(part, query=query)
+
+
+def _bytes_left(plan: FilePlan, block: BlockPlan, leaves: Sequence[SchemaNode]) -> int:
+    chunks = plan.file.chunks(block.block, leaves)
+    whole = sum(int(chunk.sizes.sum()) for chunk in chunks)
+    return max(1, whole * block.rows.selected_count // block.block.num_rows)
 
 
 def byte_ranges(
@@ -31,3 +108,21 @@ def byte_ranges(
             end = following.offset if following.offset > block.midpoint else following.midpoint
             yield start, end
             start, size = end, 0
+
+
+def rows_left(request: ScanRequest) -> RowSelection:
+    """The rows of the one file of a request that its indexes cannot rule out."""
+    planner = Planner(request)
+    planner.columns.check()
+    (plan,) = planner.file_plans()
+    kept = {
+        block.block.ordinal: block.rows
+        for group, _ in plan.block_plans(few=False, backward=False)
+        for block in group
+    }
+    return RowSelection().concat(
+        *(
+            kept.get(block.ordinal, RowSelection.none(block.num_rows))
+            for block in plan.file.reader.blocks
+        )
+    )

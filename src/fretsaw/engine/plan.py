@@ -1,44 +1,187 @@
-"""From a query and what files say about themselves to what is read: plain data, no I/O.
+"""The plan of a scan: for each file the blocks that are read, for each block the rows and why.
 
-`block_rows` applies the positional controls to the blocks of a file, `divide` cuts the rows of a
-block into pieces that fit into memory, and `Plan` says what is kept and what is dropped by what.
+`FilePlan`s are made one file after the other, from footers alone: position first, then statistics.
+A `BlockPlan` is made of one when a block is about to be read, with the indexes of its pages. These
+are what runs, what `explain` prints, and what parts of a scan carry elsewhere.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import numpy as np
 
+from fretsaw.engine import pruning
+from fretsaw.engine.files import OpenFile
+from fretsaw.engine.pruning import OpenBlock, Verdict
 from fretsaw.engine.query import Query, Window
-from fretsaw.model.blocks import Block, PageIndex
+from fretsaw.engine.request import PlannedBlock
+from fretsaw.model.blocks import Block, Bounds, PageIndex
 from fretsaw.model.selection import RowSelection
-from fretsaw.model.trace import Pruned, Why
+from fretsaw.predicates.condition import Check, Condition, checks_of, simplified
+from fretsaw.predicates.prune import Decisions, Proof, prove
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class BlockRows:
-    """A block, and the rows of it that are read."""
+class Placement:
+    """What position leaves of a file: the rows, the blocks that hold them, what dropped others."""
+
+    rows: RowSelection
+    """Counted over the file."""
+    blocks: Sequence[Block]
+    dropped: dict[str, int]
+    """How many blocks were dropped by what."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BlockPlan:
+    """What is read of a block: rows that may match, and what is left to be evaluated of them."""
 
     block: Block
     rows: RowSelection
+    condition: Condition = True
+    """True where all rows match."""
+    proofs: Mapping[Check, Proof] = field(default_factory=dict)
+    pages: Mapping[int, PageIndex] = field(default_factory=dict)
+    """The pages of the leaves that are checked, by leaf index, as far as known."""
+    bounds: Mapping[int, Bounds] = field(default_factory=dict)
+    """What the indexes say about these pages."""
+
+    @property
+    def proven_count(self) -> int:
+        """How many of the rows surely match."""
+        if self.condition is True:
+            return self.rows.selected_count
+        return (self.rows & prove(self.condition, self.proofs.__getitem__).certain).selected_count
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class FileRows:
-    """The blocks of a file that are read, and how many were dropped by what."""
+class FilePlan:
+    """What is read of one file, as far as its footer tells: arrays over its blocks."""
 
-    kept: tuple[BlockRows, ...]
-    dropped: dict[str, int]
+    file: OpenFile
+    first_row: int
+    """Where the file begins in the whole scan."""
+    placement: Placement
+    condition: Condition
+    decisions: Mapping[Check, Decisions]
+    """What statistics prove about each check, in each block that position leaves."""
+    whole: Decisions
+    """The same about the condition."""
+    planned: Mapping[int, PlannedBlock] | None = None
+    """What was found out elsewhere, by the ordinals of the blocks."""
 
-    @property
-    def selected_count(self) -> int:
-        """How many rows are read."""
-        return sum(part.rows.selected_count for part in self.kept)
+    def rows_of(self, block: Block) -> RowSelection:
+        """The rows of a block that position leaves."""
+        return self.placement.rows.slice(block.first_row, block.first_row + block.num_rows)
+
+    def verdicts(self) -> list[Verdict]:
+        """What statistics dropped."""
+        if not self.decisions:
+            return []
+        blocks = self.placement.blocks
+        dropped = [blocks[place] for place in self.whole.none.nonzero()[0].tolist()]
+        return [Verdict("block", "statistics", len(blocks) - len(dropped), len(dropped), dropped)]
+
+    def block_plans(
+        self, few: bool, backward: bool
+    ) -> Iterator[tuple[list[BlockPlan], list[Verdict]]]:
+        """The blocks in which something may match, some at a time, and what was dropped.
+
+        Where `few` rows are needed, indexes are read for few blocks first.
+        """
+        waiting = list(self._open_blocks())
+        if backward:
+            waiting.reverse()
+        if self.planned is not None or not self.decisions:
+            yield [_unproven(block) for block in waiting], []
+            return
+        count = 1 if few else pruning.MOST_BLOCKS
+        while waiting:
+            group, waiting = waiting[:count], waiting[count:]
+            yield _planned(self.file, group)
+            count = min(2 * count, pruning.MOST_BLOCKS)
+
+    def _open_blocks(self) -> Iterator[OpenBlock]:
+        """The blocks that statistics leave, with what they leave of the condition."""
+        for place, block in enumerate(self.placement.blocks):
+            if self.planned is not None:
+                told = self.planned.get(block.ordinal)
+                if told is not None:
+                    yield OpenBlock(block, told.rows, told.is_proven or self.condition)
+            elif not self.whole.none[place]:
+                is_proven = bool(self.whole.all[place])
+                condition = is_proven or simplified(self.condition, partial(self._known, place))
+                yield OpenBlock(block, self.rows_of(block), condition)
+
+    def _known(self, place: int, check: Check) -> bool | None:
+        if check not in self.decisions:
+            return None
+        if self.decisions[check].none[place]:
+            return False
+        return True if self.decisions[check].all[place] else None
 
 
-def file_rows(
+def plan_file(
+    file: OpenFile,
+    first_row: int,
+    placement: Placement,
+    condition: Condition,
+    believes_indexes: bool,
+    planned: Sequence[PlannedBlock] | None = None,
+) -> FilePlan:
+    """What is read of a file, given what position leaves of it; or what was planned elsewhere."""
+    blocks = placement.blocks
+    unknown = Decisions.unknown(len(blocks))
+    if planned is not None:
+        known = {block.ordinal: block for block in planned}
+        return FilePlan(file, first_row, placement, condition, {}, unknown, known)
+    if isinstance(condition, bool):
+        none, every = (np.full(len(blocks), is_so) for is_so in (not condition, condition))
+        return FilePlan(file, first_row, placement, condition, {}, Decisions(none, every))
+    if not believes_indexes:
+        return FilePlan(file, first_row, placement, condition, {}, unknown)
+    decisions, whole = pruning.by_statistics(file, condition, blocks)
+    return FilePlan(file, first_row, placement, condition, decisions, whole)
+
+
+def _planned(file: OpenFile, blocks: Sequence[OpenBlock]) -> tuple[list[BlockPlan], list[Verdict]]:
+    """What single values and page indexes leave of some blocks."""
+    left, verdicts = pruning.by_single_values(file, blocks)
+    searched = [block for block in left if block.condition is not True]
+    indexes, by_pages = pruning.by_pages(file, searched)
+    indexed = dict(zip((block.block.ordinal for block in searched), indexes, strict=True))
+    plans, dropped = [], []
+    for block in left:
+        if block.condition is True:
+            plans.append(BlockPlan(block.block, block.rows))
+            continue
+        index = indexed[block.block.ordinal]
+        proof = prove(block.condition, index.proofs.__getitem__)
+        rows = block.rows & proof.possible
+        if not rows.selects_any():
+            dropped.append(block.block)
+        elif not (rows & ~proof.certain).selects_any():
+            plans.append(BlockPlan(block.block, rows))
+        else:
+            found = (index.proofs, index.pages, index.bounds)
+            plans.append(BlockPlan(block.block, rows, block.condition, *found))
+    if dropped:
+        by_pages.append(Verdict("block", file.reader.index_name, len(plans), len(dropped), dropped))
+    return plans, verdicts + by_pages
+
+
+def _unproven(block: OpenBlock) -> BlockPlan:
+    """A block of which nothing is proven but its condition, if that is True."""
+    every = RowSelection.all(block.block.num_rows)
+    nothing = Proof(every, RowSelection.none(every.row_count))
+    proofs = dict.fromkeys(checks_of(block.condition), nothing)
+    return BlockPlan(block.block, block.rows, block.condition, proofs)
+
+
+def place(
     blocks: Sequence[Block], first_row: int, query: Query, window: Window
-) -> tuple[FileRows, Window]:
+) -> tuple[Placement, Window]:
     """Apply block predicate, row selection and window to a file that begins at `first_row`.
 
     Gives the window that is left for the files that follow, too.
@@ -46,13 +189,13 @@ def file_rows(
     total = sum(block.num_rows for block in blocks)
     skip = (window.skip or 0) - total
     if query.selects_all and skip >= 0 < total:  # there may be thousands of such files
-        return FileRows((), {"window": len(blocks)}), replace(window, skip=skip)
+        none = Placement(RowSelection.none(total), (), {"window": len(blocks)})
+        return none, replace(window, skip=skip)
     dropped: dict[str, int] = {}
     kept = [block for block in blocks if block.num_rows]
     _note(dropped, "empty", len(blocks), len(kept))
     if query.rows is None and query.block_predicate is None and not window:
-        whole = (BlockRows(block, RowSelection.all(block.num_rows)) for block in kept)
-        return FileRows(tuple(whole), dropped), window
+        return Placement(RowSelection.all(total), kept, dropped), window
     rows = query.rows_between(first_row, first_row + total)
     if query.block_predicate is not None:
         before, predicate = len(kept), query.block_predicate
@@ -69,11 +212,7 @@ def file_rows(
         selected = _overlapping(kept, rows)
         _note(dropped, "window", len(kept), len(selected))
         kept = selected
-    cut = [
-        BlockRows(block, rows.slice(block.first_row, block.first_row + block.num_rows))
-        for block in kept
-    ]
-    return FileRows(tuple(cut), dropped), window
+    return Placement(rows, kept, dropped), window
 
 
 def _note(dropped: dict[str, int], source: str, before: int, after: int) -> None:
@@ -87,104 +226,3 @@ def _overlapping(blocks: Sequence[Block], rows: RowSelection) -> list[Block]:
     end = first + np.array([block.num_rows for block in blocks], dtype=np.int64)
     hit = np.searchsorted(rows.ends, first, "right") < np.searchsorted(rows.starts, end, "left")
     return [block for block, keep in zip(blocks, hit.tolist(), strict=True) if keep]
-
-
-@dataclass(frozen=True, slots=True)
-class Amount:
-    """So many of something: of all there are, and of those that are read."""
-
-    total: int
-    kept: int
-
-    @property
-    def dropped(self) -> int:
-        """How many are not read."""
-        return self.total - self.kept
-
-
-@dataclass(frozen=True, slots=True)
-class BlockPlan:
-    """What is read of one block: pages and bytes are those of the columns that are read."""
-
-    file: str
-    ordinal: int
-    rows: Amount
-    pages: Amount
-    bytes: Amount
-
-
-@dataclass(frozen=True, slots=True)
-class FilePlan:
-    """What is read of one file; `rows` and `bytes` are all that there are."""
-
-    blocks: list[BlockPlan]
-    dropped: dict[str, int]
-    rows: int
-    bytes: int
-    proven: int
-
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """What a scan will read, and why not the rest."""
-
-    files: tuple[str, ...]
-    """What of a directory is neither Parquet nor ORC is left out, as far as it was looked at."""
-    columns: tuple[str, ...]
-    blocks: tuple[BlockPlan, ...]
-    """The blocks that are read."""
-    dropped: dict[str, int]
-    """How many blocks were dropped by what."""
-    rows: Amount
-    bytes: Amount
-    """Bytes of the columns that are read, in the files that were opened and in the pages to read.
-
-    Dictionaries are among them; they are read only for pages that use them. Under a predicate
-    these are the pages that may hold a match: those without one are not read of other columns.
-    """
-    window: str = ""
-    predicate: str = ""
-    indexes: bool = True
-    """Whether indexes are believed; without that, all that position leaves is tested."""
-    files_opened: int = 1
-    proven: int = 0
-    """Of the rows kept, how many surely match: they are not evaluated."""
-    pruned: tuple[Pruned, ...] = ()
-    """What each source of proofs kept and dropped, of files, blocks and pages."""
-    planning_bytes: dict[Why, int] = field(default_factory=dict)
-    """What is read besides these pages, to plan: bytes of footers, indexes, Bloom filters and
-    dictionaries."""
-
-    @property
-    def block_count(self) -> Amount:
-        """How many blocks there are and how many are read."""
-        kept = len(self.blocks)
-        return Amount(kept + sum(self.dropped.values()), kept)
-
-    @property
-    def pages(self) -> Amount:
-        """Pages of the columns that are read, those of the predicate too, in these blocks.
-
-        Of a block that is read whole a column counts as one: no index is read for it.
-        """
-        return Amount(
-            sum(block.pages.total for block in self.blocks),
-            sum(block.pages.kept for block in self.blocks),
-        )
-
-
-def block_plan(file: str, selected: BlockRows, pages: Sequence[PageIndex]) -> BlockPlan:
-    """What is read of a block, given the pages of the projected leaves."""
-    rows = selected.rows
-    hits = [index.overlapping(rows.starts, rows.ends) for index in pages]
-    kept = list(zip(pages, hits, strict=True))
-    return BlockPlan(
-        file=file,
-        ordinal=selected.block.ordinal,
-        rows=Amount(selected.block.num_rows, rows.selected_count),
-        pages=Amount(sum(map(len, hits)), sum(int(hit.sum()) for hit in hits)),
-        bytes=Amount(
-            sum(index.dictionary_size + int(index.sizes.sum()) for index in pages),
-            sum(index.dictionary_size + int(index.sizes[hit].sum()) for index, hit in kept),
-        ),
-    )

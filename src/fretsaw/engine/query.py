@@ -1,6 +1,6 @@
 """What a scan asks for: columns, predicates, rows, and a window over what they leave."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -81,6 +81,11 @@ class Query:
         if self.window:
             parts.append(str(self.window))
         return "".join(f", {part}" for part in parts)
+
+    def with_blocks(self, predicate: BlockPredicate) -> "Query":
+        """The same of fewer blocks."""
+        before = self.block_predicate
+        return replace(self, block_predicate=predicate if before is None else before & predicate)
 
     @property
     def selects_all(self) -> bool:

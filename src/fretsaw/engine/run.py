@@ -7,7 +7,7 @@ within a bound of bytes.
 """
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -16,15 +16,17 @@ import pyarrow as pa
 from fretsaw.engine import threads
 from fretsaw.engine.decode import Decoded, Wanted, decode
 from fretsaw.engine.files import OpenFile
-from fretsaw.engine.filter import Experience, Match, find
+from fretsaw.engine.filter import Match, Selectivity, find
 from fretsaw.engine.pieces import decoded_bytes, divide, ramp
-from fretsaw.engine.plan import BlockRows
+from fretsaw.engine.plan import BlockPlan
+from fretsaw.engine.planner import Planner
+from fretsaw.engine.pruning import tell
 from fretsaw.engine.query import Window
-from fretsaw.engine.survey import Search
 from fretsaw.model.arrays import interleaved, joined
 from fretsaw.model.blocks import Block, PageIndex
 from fretsaw.model.schema import SchemaNode
 from fretsaw.model.selection import RowSelection
+from fretsaw.model.trace import record_pruned
 from fretsaw.predicates.condition import checks_of
 from fretsaw.storage import buffer_pool
 
@@ -37,6 +39,7 @@ TOGETHER_BYTES = 1 << 20
 MOST_TOGETHER = 64
 
 
+T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 
 
@@ -52,27 +55,25 @@ class Shape(Protocol[T_co]):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class BlockWork(Generic[T_co]):
-    """A block to be read: whose it is, which of its rows, and as what."""
+class ShapedBlock(Generic[T_co]):
+    """The plan of a block, and the shape that its rows are read in."""
 
     file: OpenFile
-    selected: BlockRows
-    search: Search | None
-    """How to find the rows that match; None: all that are selected do."""
+    plan: BlockPlan
     shape: Shape[T_co]
     first_row: int
     """Where the block begins in the whole scan."""
 
     @property
     def block(self) -> Block:
-        return self.selected.block
+        return self.plan.block
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Candidates:
     """Rows of a block, in which the matching ones are being found."""
 
-    work: BlockWork[Any]
+    work: ShapedBlock[Any]
     rows: RowSelection
     pages: list[PageIndex] | None
     """The pages of the leaves of the result, where they are known already."""
@@ -93,7 +94,7 @@ class _Candidates:
 class _Found:
     """Rows of a block to decode, and what is decoded of them already."""
 
-    work: BlockWork[Any]
+    work: ShapedBlock[Any]
     wanted: Wanted
     decoded: dict[int, Decoded]
     stored: list[int]
@@ -126,10 +127,47 @@ class _Piece:
         return RowSelection().concat(*parts)
 
 
+def run(
+    planner: Planner, shape_of: Callable[[OpenFile], Shape[T]], piece_bytes: int
+) -> Iterator[T]:
+    """The result of a scan, in order, in pieces of about so many bytes."""
+    # Without a predicate the window is in the plans already.
+    window = Window() if planner.query.predicate is None else planner.query.window
+    results = Execution(_shaped(planner, shape_of), window, piece_bytes).results()
+    return results if window.tail is None else iter(list(results)[::-1])
+
+
+def _shaped(planner: Planner, shape_of: Callable[[OpenFile], Shape[T]]) -> Iterator[ShapedBlock[T]]:
+    """The blocks to read, in order; from the end on for a tail under a predicate."""
+    window = planner.query.window
+    backward = planner.query.predicate is not None and window.tail is not None
+    for verdict in planner.verdicts:
+        record_pruned(verdict.told(planner.listing.name))
+    for plan in planner.file_plans():
+        checked = [check.leaf for check in checks_of(plan.condition)]
+        shape: Shape[T] | None = None
+
+        def leaves(
+            file: OpenFile = plan.file, more: list[SchemaNode] = checked
+        ) -> list[SchemaNode]:
+            return [*shape_of(file).leaves, *more]
+
+        tell(plan.file, plan.verdicts(), leaves)
+        for blocks, verdicts in plan.block_plans(window.rows_needed is not None, backward):
+            tell(plan.file, verdicts, leaves)
+            for block in blocks:
+                shape = shape or shape_of(plan.file)
+                first_row = plan.first_row + block.block.first_row
+                yield ShapedBlock(plan.file, block, shape, first_row)
+        del plan, leaves  # not to keep the file open
+
+
 class Execution(Generic[T_co]):
     """The running execution of a scan: what is under way, and what is left of the window."""
 
-    def __init__(self, blocks: Iterable[BlockWork[T_co]], window: Window, piece_bytes: int) -> None:
+    def __init__(
+        self, blocks: Iterable[ShapedBlock[T_co]], window: Window, piece_bytes: int
+    ) -> None:
         self._window = window
         self._piece_bytes = piece_bytes
         self._reach = float(max(window.rows_needed or 0, 1))
@@ -138,7 +176,7 @@ class Execution(Generic[T_co]):
         """Pieces that were asked for."""
         self._together = 1
         """Blocks to decode together; more and more, since the first rows may be enough."""
-        self._experience = Experience()
+        self._selectivity = Selectivity()
         self._starter = threads.Starter()
         self._waiting = self._divided(blocks)
         self._candidates: deque[_Candidates] = deque()
@@ -230,11 +268,7 @@ class Execution(Generic[T_co]):
             return
         first = together[0].work
         pages = first.file.pages_of_each(
-            [
-                (BlockRows(c.work.block, rows), c.work.search.pages if c.work.search else {})
-                for c, rows, _ in kept
-                if c.pages is None
-            ],
+            [(c.work.block, rows, c.work.plan.pages) for c, rows, _ in kept if c.pages is None],
             first.shape.leaves,
             self._piece_bytes,
         )
@@ -253,16 +287,16 @@ class Execution(Generic[T_co]):
         tasks = list(_start(found, self._starter))
         self._pieces.append(_Piece(found, tasks, sum(some.size for some in found)))
 
-    def _divided(self, blocks: Iterable[BlockWork[T_co]]) -> Iterator[_Candidates]:
+    def _divided(self, blocks: Iterable[ShapedBlock[T_co]]) -> Iterator[_Candidates]:
         for work in blocks:
-            leaves, rows = work.shape.leaves, work.selected.rows
+            leaves, rows = work.shape.leaves, work.plan.rows
             chunks = work.file.chunks(work.block, leaves)
-            if work.search is None:
+            if work.plan.condition is True:
                 size = decoded_bytes(rows, chunks)
                 if size <= self._piece_bytes:
                     yield _Candidates(work, rows, None, size, None)
                     continue
-                pages = work.file.pages_of(work.selected, leaves, self._piece_bytes)
+                pages = work.file.pages_of(work.block, rows, leaves, self._piece_bytes)
                 proven = divide(rows, pages, self._piece_bytes)
                 for piece in proven if self._window.tail is None else proven[::-1]:
                     yield _Candidates(work, piece, pages, decoded_bytes(piece, pages), None)
@@ -270,10 +304,11 @@ class Execution(Generic[T_co]):
             # Where few rows may be enough, pages are worth knowing even of whole blocks.
             few = self._window.rows_needed is not None
             searched = work.file.pages_of(
-                work.selected,
-                [check.leaf for check in checks_of(work.search.condition)],
+                work.block,
+                rows,
+                [check.leaf for check in checks_of(work.plan.condition)],
                 0 if few else self._piece_bytes,
-                work.search.pages,
+                work.plan.pages,
             )
             width = sum(index.width for index in (*searched, *chunks))
             most, backward = self._piece_bytes / width, self._window.tail is not None
@@ -288,17 +323,16 @@ class Execution(Generic[T_co]):
                     decoded_bytes(piece, searched),
                     find,
                     work.file,
-                    work.block,
-                    work.search,
+                    work.plan,
                     piece,
-                    self._experience,
+                    self._selectivity,
                 )
                 size = decoded_bytes(piece, searched, width)
                 yield _Candidates(work, piece, None, size, finding)
 
 
 def _found(
-    work: BlockWork[Any],
+    work: ShapedBlock[Any],
     rows: RowSelection,
     pages: Sequence[PageIndex],
     decoded: dict[int, Decoded],

@@ -129,6 +129,7 @@ def resolved_field(
 
 
 def require_unique(names: Sequence[str], file: str) -> None:
+    """No two columns may have one name where files are matched by it."""
     if len(set(names)) < len(names):
         name, count = Counter(names).most_common(1)[0]
         raise RepeatedNameError.of(name, count, file, SCAN_ALONE)

@@ -1,15 +1,17 @@
 """Rows picked out of Arrow arrays by runs, and how many to take at a time."""
 
 from collections.abc import Sequence
-from typing import TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from fretsaw.model.blocks import Int64s
 from fretsaw.model.schema import with_leaves
 from fretsaw.model.selection import RowSelection, bits_of
-from fretsaw.results.numpy_values import Array
+
+Array: TypeAlias = npt.NDArray[Any]
 
 _MOST_ROWS = 128 << 10
 _MOST_TURNS = 64  # two arrays that take turns more often are copied into one, not sliced

@@ -6,12 +6,15 @@
 
 import contextlib
 import operator
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
 
-from fretsaw.engine.columns import Filling, Projection, null_of
+from fretsaw.engine.columns import FileColumns, Filling, null_of
+from fretsaw.engine.files import OpenFile
+from fretsaw.engine.planner import Planner
+from fretsaw.engine.run import run
 from fretsaw.errors import ColumnNotFoundError
 from fretsaw.model.locks import once
 from fretsaw.model.nested import (
@@ -148,7 +151,7 @@ class LeafProjection:
         return Leaves(self.names, columns, rows.selected_count)
 
 
-def apart(projection: Projection, names: LeafNames) -> LeafProjection:
+def apart(projection: FileColumns, names: LeafNames) -> LeafProjection:
     """The columns of a projection leaf by leaf; `names` are those of its fields."""
     chains = iter(names.chains)
     columns: list[Filling] = []
@@ -163,3 +166,21 @@ def apart(projection: Projection, names: LeafNames) -> LeafProjection:
                 columns.append(column)
     fields = tuple(column for column in projection.columns if isinstance(column, SchemaNode))
     return LeafProjection(projection.file, fields, names, tuple(columns), projection.leaves)
+
+
+def stream(planner: Planner, piece_bytes: int, leaf: Path | int | None = None) -> Iterator[Leaves]:
+    """The result leaf by leaf, of all leaves or of one, in pieces of about so many bytes."""
+    planner.columns.check()
+    names_of: dict[object, LeafNames] = {}
+
+    def shape_of(file: OpenFile) -> LeafProjection:
+        columns, key = planner.columns.of(file), file.reader.fields
+        if key not in names_of:
+            nodes = columns.nodes
+            several = planner.listing.several
+            names_of[key] = LeafNames.of([n.optional() for n in nodes] if several else nodes)
+        leaves = apart(columns, names_of[key])
+        return leaves if leaf is None else leaves.only(names_of[key].place(leaf))
+
+    shape_of(planner.files.settling)  # to see whether there is such a leaf
+    return run(planner, shape_of, piece_bytes)

@@ -4,15 +4,12 @@
 them begins. What stands in the place of a null is undefined.
 """
 
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
-from fretsaw.model.arrays import locked
-
-Array: TypeAlias = npt.NDArray[Any]
+from fretsaw.model.arrays import Array, locked
 
 _MOST_DIGITS = 18
 """Decimals of so many digits fit into 64 bits."""

@@ -1,16 +1,98 @@
-"""Results as Arrow tables: leaves zipped into columns, beside values that all rows of a file share."""
+"""Results as Arrow tables: leaves zipped into columns, beside what all rows of a file share."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from fretsaw.engine.columns import FileColumns
+from fretsaw.engine.planner import Planner
+from fretsaw.engine.run import run
 from fretsaw.errors import FileFormatError
 from fretsaw.model.arrays import take_rows
-from fretsaw.model.nested import MisalignedLeaves
+from fretsaw.model.nested import MisalignedLeaves, assemble, only_chunk
+from fretsaw.model.schema import SchemaNode
 from fretsaw.model.selection import RowSelection
+
+COUNT_PIECE = 64 << 20
+"""Bytes of checked columns that are decoded in one go to count."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TableShape:
+    """Rows of a file as a table."""
+
+    columns: FileColumns
+
+    @property
+    def leaves(self) -> Sequence[SchemaNode]:
+        return self.columns.leaves
+
+    def result(
+        self, arrays: Sequence[pa.ChunkedArray], rows: RowSelection, first_row: int
+    ) -> pa.Table:
+        """Decoded leaves as a table; `rows` are counted from `first_row` of the scan."""
+        remaining = iter(arrays)
+        columns = []
+        for column, arrow_type in zip(self.columns.columns, self.columns.schema.types, strict=True):
+            if isinstance(column, SchemaNode):
+                leaves = [next(remaining) for _ in column.leaves()]
+                columns.append(self._assembled(column, leaves, arrow_type))
+            else:
+                columns.append(filled(column, rows, first_row))
+        if columns:
+            return pa.Table.from_arrays(columns, schema=self.columns.schema)
+        return only_rows(rows.selected_count, self.columns.schema)
+
+    def _assembled(
+        self, node: SchemaNode, leaves: Sequence[pa.ChunkedArray], arrow_type: pa.DataType
+    ) -> pa.ChunkedArray:
+        if node.is_leaf:
+            column = leaves[0]
+        else:
+            try:
+                whole = [only_chunk(leaf) for leaf in leaves]
+                column = pa.chunked_array([assemble(node, whole)])
+            except MisalignedLeaves as error:
+                raise misaligned(self.columns.file, error) from None
+        # Files may differ in what their types say about nulls.
+        return column if column.type == arrow_type else column.cast(arrow_type)
+
+
+class RowCount:
+    """Only how many rows there are: nothing is made for each, since a file may claim any number."""
+
+    leaves: Sequence[SchemaNode] = ()
+
+    def result(self, arrays: Sequence[pa.ChunkedArray], rows: RowSelection, first_row: int) -> int:
+        """How many rows are selected."""
+        return rows.selected_count
+
+
+def stream(planner: Planner, piece_bytes: int) -> Iterator[pa.Table]:
+    """The result, in pieces of about so many bytes."""
+    planner.columns.check()
+    return run(planner, lambda file: TableShape(planner.columns.of(file)), piece_bytes)
+
+
+def whole(planner: Planner, piece_bytes: int) -> pa.Table:
+    """All of the result."""
+    return concat(list(stream(planner, piece_bytes)), planner.columns.schema)
+
+
+def count(planner: Planner) -> int:
+    """How many rows the result has."""
+    planner.columns.check()
+    query = planner.query
+    if query.predicate is not None:
+        return sum(run(planner, lambda _: RowCount(), COUNT_PIECE))
+    if query.selects_all and not query.window:
+        planner.files.expect_all()
+        return sum(file.num_rows for file in planner.files.in_order())
+    return sum(plan.placement.rows.selected_count for plan in planner.file_plans())
 
 
 def filled(

@@ -22,8 +22,9 @@ from pyspark.errors import PythonException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
-from fretsaw.engine.planning import Part
+from fretsaw.engine.parts import Part
 from fretsaw.engine.query import Query, Window
+from fretsaw.engine.request import ScanRequest
 from fretsaw.engine.target import union
 from fretsaw.results.write.files import (
     destination,
@@ -89,12 +90,12 @@ class Job:
         self._ordered = ordered
         self._target_bytes = target_bytes
         self._reports = spark.sparkContext.accumulator(Report(), Reports())
-        self._window = scan._query.window
-        listing = _sendable(scan._listing())
+        self._window = scan.request.query.window
+        listing = _sendable(scan.request.listing())
         self._inputs = listing.entries
-        self._settled, entries = self._settle(scan, listing, on_corrupt == "skip")
-        is_placed = listing.is_split or not scan._query.numbers_rows
-        entries = entries if is_placed else self._placed(entries, scan._query)
+        self._settled, entries = self._settle(scan.request, listing, on_corrupt == "skip")
+        is_placed = listing.is_split or not scan.request.query.numbers_rows
+        entries = entries if is_placed else self._placed(entries, scan.request.query)
         self._parts = [] if self._window.is_over else self._plan(entries)
         self.bytes = sum(part.bytes for part in self._parts)
         """How many bytes the tasks read, roughly: of the parts that survive pruning and, once they
@@ -149,18 +150,18 @@ class Job:
     # Planning -----------------------------------------------------------------------------------
 
     def _settle(
-        self, scan: Scan, listing: Listing, skip_corrupt: bool
+        self, request: ScanRequest, listing: Listing, skip_corrupt: bool
     ) -> tuple[Settled, Sequence[Entry]]:
         """Settle the columns: the first file does, or all together where some may lack them."""
-        scan = scan._part(listing, scan._settled)
-        any_may_add = scan._missing == "null" and scan._query.columns is None
-        if any_may_add and scan._settled is None:
+        request = request.of_files(listing, request.target)
+        any_may_add = request.missing_is_null and request.query.columns is None
+        if any_may_add and request.target is None:
             entries = listing.entries
-            without_files = scan._part(replace(listing, entries=()), None)
+            without_files = request.of_files(replace(listing, entries=()), None)
             work = partial(tasks.columns_of, without_files, skip_corrupt)
             targets = self._of_files(work, entries) if len(entries) > MANY_FILES else []
-            scan = scan._part(listing, union(targets, None) if targets else None)
-        return tasks.settle(scan, skip_corrupt, self.report)
+            request = request.of_files(listing, union(targets, None) if targets else None)
+        return tasks.settle(request, skip_corrupt, self.report)
 
     def _placed(self, entries: Sequence[Entry], query: Query) -> Sequence[Entry]:
         """The files with their first rows in the whole scan."""

@@ -12,11 +12,12 @@ from typing import TypeVar
 import pyarrow as pa
 
 from fretsaw.engine.files import open_in_order
-from fretsaw.engine.planning import Part, parts_of
+from fretsaw.engine.parts import Part, parts_of
+from fretsaw.engine.planner import Planner
 from fretsaw.engine.query import Window
+from fretsaw.engine.request import ScanRequest
 from fretsaw.engine.target import Target, target_of, union
 from fretsaw.errors import FileFormatError
-from fretsaw.model.block_predicates import byte_range
 from fretsaw.model.schema import SchemaNode
 from fretsaw.scan import Scan
 from fretsaw.spark.report import Report, reported
@@ -30,7 +31,7 @@ T = TypeVar("T")
 class Settled:
     """A scan without its files and its window: what all tasks know of it."""
 
-    scan: Scan
+    request: ScanRequest
     listing: Listing
     schema: pa.Schema
     """Of the result, in Arrow."""
@@ -38,51 +39,55 @@ class Settled:
     """The trees of its columns."""
     skip_corrupt: bool
 
-    def of(self, entries: Sequence[Entry]) -> Scan:
+    def of(self, entries: Sequence[Entry]) -> ScanRequest:
         """The scan of some files."""
-        assert self.scan._settled is not None
         listing = replace(self.listing, entries=tuple(entries), is_split=True)
-        return self.scan._part(listing, self.scan._settled)
+        return self.request.of_files(listing, self.request.target)
 
     def part(self, part: Part, window: Window) -> Scan:
         """The scan of a part of a file, and of the rows inside a window."""
-        scan = self.of([part.entry]).filter(byte_range(part.start, part.end))
-        return scan._with(window=window)
+        request = self.of([part.entry])
+        query = replace(request.query, window=window)
+        return Scan(replace(request, query=query, planned=part.blocks))
 
 
-def settle(scan: Scan, skip_corrupt: bool, report: Report) -> tuple[Settled, Sequence[Entry]]:
+def settle(
+    request: ScanRequest, skip_corrupt: bool, report: Report
+) -> tuple[Settled, Sequence[Entry]]:
     """What all tasks will know of a scan, and its files, as far as their folders leave them."""
     with reported(report):
-        reading = scan._reading()
+        planner = Planner(request)
         try:
-            reading.check()
+            planner.columns.check()
         except FileFormatError:
-            first_settles = scan._missing == "error" or scan._settled is not None
+            first_settles = not request.missing_is_null or request.target is not None
             readable: tuple[Entry, ...] = ()
             if skip_corrupt:
-                readable = _readable(reading.listing.entries, scan, first_settles, report)
+                entries = planner.listing.entries
+                readable = _readable(entries, request, first_settles, report)
             if not readable:
                 raise
-            listing = replace(reading.listing, entries=readable)
-            reading = scan._part(listing, scan._settled)._reading()
-            reading.check()
-    listing = replace(reading.listing, entries=(), is_split=True)
-    without_files = scan._part(listing, reading.target)._with(window=Window())
-    settled = Settled(without_files, listing, reading.schema, reading.nodes, skip_corrupt)
-    return settled, reading.entries
+            listing = replace(planner.listing, entries=readable)
+            planner = Planner(request.of_files(listing, request.target))
+            planner.columns.check()
+    columns, listing = planner.columns, replace(planner.listing, entries=(), is_split=True)
+    query = replace(request.query, window=Window())
+    without_files = replace(request.of_files(listing, columns.target), query=query)
+    settled = Settled(without_files, listing, columns.schema, columns.nodes, skip_corrupt)
+    return settled, planner.entries
 
 
 def columns_of(
-    scan: Scan, skip_corrupt: bool, entries: Sequence[Entry], report: Report
+    request: ScanRequest, skip_corrupt: bool, entries: Sequence[Entry], report: Report
 ) -> list[Target]:
     """All columns that some files have together."""
-    listing, targets = scan._listing(), []
+    listing, targets = request.listing(), []
     with reported(report):
         for entry in entries:
             with _skipping(skip_corrupt, report):
                 targets += [
                     target_of(file.reader, file.name, None, listing.partitions, listing.several)
-                    for file in open_in_order([entry], scan._options, lambda: 0)
+                    for file in open_in_order([entry], request.options, lambda: 0)
                 ]
     return [union(targets, None)] if targets else []
 
@@ -95,7 +100,7 @@ def count_rows(
     with reported(report):
         for place, entry in enumerate(entries):
             with _skipping(settled.skip_corrupt, report):
-                files = open_in_order([entry], settled.scan._options, lambda: 0)
+                files = open_in_order([entry], settled.request.options, lambda: 0)
                 for file in files:
                     counts[place] = (file.planned, file.num_rows)
     return counts
@@ -108,14 +113,14 @@ def plan_files(
     report.planned_files += len(entries)
     with reported(report, plans=True):
         try:
-            return list(parts_of(settled.of(entries)._reading(), target_bytes))
+            return list(parts_of(settled.of(entries), target_bytes))
         except FileFormatError:
             if not settled.skip_corrupt:
                 raise
         parts: list[Part] = []
         for entry in entries:
             with _skipping(settled.skip_corrupt, report):
-                parts += parts_of(settled.of([entry])._reading(), target_bytes)
+                parts += parts_of(settled.of([entry]), target_bytes)
         return parts
 
 
@@ -147,13 +152,13 @@ def read(settled: Settled, pieces: Sequence[Piece], report: Report) -> Iterator[
 
 
 def _readable(
-    entries: Sequence[Entry], scan: Scan, from_first: bool, report: Report
+    entries: Sequence[Entry], request: ScanRequest, from_first: bool, report: Report
 ) -> tuple[Entry, ...]:
     """The files whose footers can be read, or all that follow the first such file."""
     readable: list[Entry] = []
     for place, entry in enumerate(entries):
         with _skipping(True, report):
-            if list(open_in_order([entry], scan._options, lambda: 0)):
+            if list(open_in_order([entry], request.options, lambda: 0)):
                 readable.append(entry)
                 if from_first:
                     return tuple(entries[place:])

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple, TypeAlias
 
-from fretsaw.engine.planning import Part
+from fretsaw.engine.parts import Part
 from fretsaw.engine.query import Window
 from fretsaw.model.selection import RowSelection
 

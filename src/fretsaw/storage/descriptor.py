@@ -114,4 +114,5 @@ WHILE_READ = "while it was read; read it again once nobody writes to it"
 
 
 def changed(name: str, when: str) -> StorageError:
+    """The error for a file that is not what it was."""
     return StorageError(f"{name}: the file changed {when}")

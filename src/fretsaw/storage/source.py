@@ -1,4 +1,4 @@
-"""Random access to the bytes of one file: what every source offers, and how files are told apart."""
+"""Random access to the bytes of one file: what a source offers, and how files are told apart."""
 
 import os
 import platform

@@ -1,0 +1,165 @@
+"""Plans one run of a scan: opens its files as far as they are needed, and plans each in turn.
+
+Windows and selections count over all files of the scan, so what is read of a file depends on the
+files before it (for `tail`, on those behind it). A planner is used once and then forgotten.
+"""
+
+import itertools
+from collections.abc import Iterator
+from typing import TypeVar
+
+from fretsaw.engine.columns import Columns
+from fretsaw.engine.files import Files, OpenFile
+from fretsaw.engine.plan import FilePlan, Placement, place, plan_file
+from fretsaw.engine.pruning import by_folders
+from fretsaw.engine.query import Window
+from fretsaw.engine.request import ScanRequest
+from fretsaw.model.schema import SchemaNode
+from fretsaw.predicates.condition import checks_of
+
+T = TypeVar("T")
+
+
+class Planner:
+    """The files, columns and plans of one scan."""
+
+    def __init__(self, request: ScanRequest) -> None:
+        self.query = request.query
+        self.listing = request.listing()
+        if self.query.numbers_rows and self.listing.is_split and not self._knows_first_row:
+            raise ValueError(
+                "rows cannot be numbered in a split whose scan dropped files by their folders: "
+                "call with_row_index() or select_rows() before splits()"
+            )
+        self.entries, self.verdicts = by_folders(self.listing, self.query)
+        opened = request.opened
+        if opened is not None and opened.source.closed:
+            opened = None
+        is_settled = request.target is not None
+        self.files = Files(self.listing, self.entries, request.options, opened, is_settled)
+        self.columns = Columns(self.files, self.listing, request)
+        self.believes_indexes = request.options.indexes
+        self._planned = request.planned
+
+    @property
+    def _knows_first_row(self) -> bool:
+        return self.listing.entries[0].first_row is not None
+
+    @property
+    def knows_places(self) -> bool:
+        """Whether the first row of each plan is its place in the whole scan."""
+        if self.listing.is_split:
+            return self._knows_first_row
+        return self.query.numbers_rows or len(self.entries) == len(self.listing.entries)
+
+    def leaves_of(self, plan: FilePlan) -> list[SchemaNode]:
+        """The leaves that are read of a file: those of the result and those that are checked."""
+        leaves = [*self.columns.of(plan.file).leaves]
+        leaves += [check.leaf for check in checks_of(plan.condition)]
+        return list({leaf.leaf_index: leaf for leaf in leaves}.values())
+
+    def file_plans(self) -> Iterator[FilePlan]:
+        """What is read of each file, in order, or from the end on for a tail under a predicate.
+
+        Files behind a window are not opened.
+        """
+        query, window = self.query, self.query.window
+        if query.predicate is not None:
+            yield from self._plans_to_search()
+        elif window.tail is not None:
+            yield from self._tail_plans()
+        else:
+            for file, start in self._placed():
+                placement, window = place(file.reader.blocks, start, query, window)
+                self.files.expect(window.rows_needed, file)
+                yield self._plan(file, start, placement)
+                del file  # not to keep it open
+                if window.is_over:
+                    return
+
+    def _plan(self, file: OpenFile, start: int, placement: Placement) -> FilePlan:
+        condition = True if self.query.predicate is None else self.columns.condition(file)
+        return plan_file(file, start, placement, condition, self.believes_indexes, self._planned)
+
+    def _plans_to_search(self) -> Iterator[FilePlan]:
+        """All files, from the end on for a tail: nobody knows yet which rows match."""
+        query = self.query
+        placed = self._placed() if query.window.tail is None else self._backward()
+        for file, start in placed:
+            placement, _ = place(file.reader.blocks, start, query, Window())
+            yield self._plan(file, start, placement)
+            del file  # not to keep it open
+
+    def _placed(self) -> Iterator[tuple[OpenFile, int]]:
+        """The files that hold rows, and where each begins."""
+        files = self.files.in_order()
+        if self.query.rows is not None:
+            files = _drained(self._needed_files(files))
+        elif self.query.window.rows_needed is None:
+            self.files.expect_all()
+        end = 0
+        for file in files:
+            start = _start(file, end)
+            end = start + file.num_rows
+            yield file, start
+            del file  # not to keep it open
+
+    def _needed_files(self, files: Iterator[OpenFile]) -> list[OpenFile]:
+        """The files up to the last row of `select_rows`, which must be in one of them."""
+        needed, found, end = self.query.rows_needed, [], 0
+        for file in files:
+            file.source.rest()
+            found.append(file)
+            end = _start(file, end) + file.num_rows
+            self.files.expect(needed - end, file)
+            if end >= needed:
+                break
+        if not self.listing.is_split:  # a split has some of the rows only
+            self.query.require_rows(end)
+        return found
+
+    def _tail_plans(self) -> Iterator[FilePlan]:
+        """The files from the end back to where the tail begins, in order."""
+        window = self.query.window
+        plans: list[FilePlan] = []
+        for file, start in self._backward():
+            file.source.rest()
+            placement, window = place(file.reader.blocks, start, self.query, window)
+            self.files.expect(window.rows_needed, file)
+            plans.append(self._plan(file, start, placement))
+            if window.is_over:
+                break
+        return _drained(plans[::-1])
+
+    def _backward(self) -> Iterator[tuple[OpenFile, int]]:
+        """The files from the end on, and where each begins, if anybody wants to know."""
+        if not self.query.numbers_rows:
+            return zip(self.files.in_order(backward=True), itertools.repeat(0))
+        return self._placed_backward()
+
+    def _placed_backward(self) -> Iterator[tuple[OpenFile, int]]:
+        """All files from the end on, and where each begins: counted from the beginning."""
+        files = []
+        for file in self.files.in_order():
+            file.source.rest()
+            files.append(file)
+            self.files.expect(None, file)
+        starts, end = [], 0
+        for file in files:
+            starts.append(_start(file, end))
+            end = starts[-1] + file.num_rows
+        if not self.listing.is_split:
+            self.query.require_rows(end)
+        return zip(reversed(files), reversed(starts), strict=True)
+
+
+def _drained(items: list[T]) -> Iterator[T]:
+    """The items in order, each let go of as it is handed out, so that files can close."""
+    items.reverse()
+    while items:
+        yield items.pop()
+
+
+def _start(file: OpenFile, running: int) -> int:
+    """Where a file begins in the scan: settled for a split, else behind the files before it."""
+    return running if file.entry.first_row is None else file.entry.first_row

@@ -1,0 +1,249 @@
+"""What metadata leave of files, blocks and pages, and what dropped the rest.
+
+Folders decide files, statistics whole blocks of a file at once. Only for blocks that these leave
+open are Bloom filters and dictionaries read, and only then page indexes, of many blocks together.
+Every step returns verdicts: what it dropped, and by which source of proofs.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Literal
+
+from fretsaw.engine.files import OpenFile
+from fretsaw.engine.query import Query
+from fretsaw.errors import FileFormatError
+from fretsaw.model.blocks import Block, Bounds, PageIndex
+from fretsaw.model.schema import Path, SchemaNode, spelled
+from fretsaw.model.selection import RowSelection
+from fretsaw.model.trace import Pruned, is_tracing, record_pruned
+from fretsaw.predicates.bind import Found, resolve
+from fretsaw.predicates.condition import Check, Condition, checks_of, simplified
+from fretsaw.predicates.evaluate import matches, whether_true
+from fretsaw.predicates.prune import Decisions, Proof, decide, decide_all
+from fretsaw.predicates.value_set import Booleans, Key, ValueSet
+from fretsaw.storage import requests
+from fretsaw.storage.listing import Entry, Listing
+from fretsaw.storage.requests import Steps
+
+MOST_BLOCKS = 64
+"""Indexes of no more blocks than this are read at once."""
+MOST_VALUES = 1000
+"""No more values than this are looked up one by one."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Verdict:
+    """What one source of proofs kept and dropped, of files, blocks or the pages of a check."""
+
+    level: Literal["file", "block", "page"]
+    source: str
+    kept: int
+    dropped: int
+    blocks: Sequence[Block] = ()
+    """The blocks that were dropped."""
+    page_bytes: int = 0
+    """Bytes of the pages that were dropped."""
+
+    def told(
+        self, name: str, file: OpenFile | None = None, leaves: Sequence[SchemaNode] = ()
+    ) -> Pruned:
+        """The verdict with the bytes that it saves, where these leaves of a file would be read."""
+        saved = self.page_bytes
+        if file is not None:
+            saved += _chunk_bytes(file, self.blocks, leaves)
+        return Pruned(name, self.level, self.source, self.kept, self.dropped, saved)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OpenBlock:
+    """A block that statistics leave open: what is left to be found out about its rows."""
+
+    block: Block
+    rows: RowSelection
+    condition: Condition
+    possible: dict[Check, RowSelection] = field(default_factory=dict)
+    """The rows that may hold a value of a check, where a filter rules some out."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Indexed:
+    """What the page indexes of a block say about the leaves that are checked."""
+
+    proofs: dict[Check, Proof] = field(default_factory=dict)
+    pages: dict[int, PageIndex] = field(default_factory=dict)
+    bounds: dict[int, Bounds] = field(default_factory=dict)
+
+
+def by_folders(listing: Listing, query: Query) -> tuple[Sequence[Entry], list[Verdict]]:
+    """The files that the values of their folders do not rule out."""
+    predicate = query.predicate
+    if predicate is None or not listing.partitions.names or query.numbers_rows:
+        return listing.entries, []
+    nodes = {
+        field.name: SchemaNode(field.name, (field.name,), "leaf", True, field.type, leaf_index=n)
+        for n, field in enumerate(listing.partitions)
+    }
+
+    def find(path: Path) -> Found | None:
+        node = nodes.get(spelled(path))
+        return None if node is None else (node, node)
+
+    condition = resolve(predicate, find, listing.name)
+    if isinstance(condition, bool):
+        return listing.entries if condition else (), []
+    true = whether_true(condition, lambda leaf: listing.folder_values(leaf.name))
+    kept = tuple(entry for entry, may in zip(listing.entries, true, strict=True) if may)
+    return kept, [Verdict("file", "folders", len(kept), len(listing.entries) - len(kept))]
+
+
+def tell(
+    file: OpenFile, verdicts: Sequence[Verdict], leaves: Callable[[], Sequence[SchemaNode]]
+) -> None:
+    """Let whoever traces know what was dropped of a file of which these leaves are read."""
+    if verdicts and is_tracing():
+        read = leaves()
+        for verdict in verdicts:
+            record_pruned(verdict.told(file.name, file, read))
+
+
+def by_statistics(
+    file: OpenFile, condition: Condition, blocks: Sequence[Block]
+) -> tuple[dict[Check, Decisions], Decisions]:
+    """What statistics prove about each check of a condition, and about all of it, in each block."""
+    decisions: dict[Check, Decisions] = {}
+    for check in checks_of(condition):
+        bounds = requests.run(file.reader.block_bounds(blocks, check.leaf), file.fetch)
+        decisions[check] = decide(check, bounds)
+    return decisions, decide_all(condition, decisions.__getitem__)
+
+
+def by_single_values(
+    file: OpenFile, blocks: Sequence[OpenBlock]
+) -> tuple[list[OpenBlock], list[Verdict]]:
+    """Some blocks, as far as they can hold a value that is looked for."""
+    left, verdicts = list(blocks), []
+    for source, answer in (("Bloom filter", _by_bloom_filter), ("dictionary", _by_dictionary)):
+        asked = [
+            (place, check)
+            for place, block in enumerate(left)
+            for check in checks_of(block.condition)
+            if _single_values(check)
+        ]
+        if not asked:
+            break
+        steps = [answer(file, left[place], check) for place, check in asked]
+        answers = dict(zip(asked, requests.run_together(steps, file.fetch), strict=True))
+        rest = [
+            simplified(block.condition, partial(_answer, answers, place))
+            for place, block in enumerate(left)
+        ]
+        dropped = [b.block for b, c in zip(left, rest, strict=True) if c is False]
+        left = [
+            replace(block, condition=condition)
+            for block, condition in zip(left, rest, strict=True)
+            if condition is not False
+        ]
+        if any(answer is not None for answer in answers.values()):
+            verdicts.append(Verdict("block", source, len(left), len(dropped), dropped))
+    return left, verdicts
+
+
+def by_pages(file: OpenFile, blocks: Sequence[OpenBlock]) -> tuple[list[Indexed], list[Verdict]]:
+    """What the page indexes of the leaves that are checked prove in each of some blocks."""
+    found = [Indexed() for _ in blocks]
+    leaves: dict[tuple[int, bool], SchemaNode] = {}
+    users: dict[tuple[int, bool], list[tuple[int, list[Check]]]] = {}
+    for place, block in enumerate(blocks):
+        checks: dict[tuple[int, bool], list[Check]] = {}
+        for check in checks_of(block.condition):
+            key = (check.leaf.leaf_index, check.leaf.as_stored)
+            leaves[key] = check.leaf
+            checks.setdefault(key, []).append(check)
+        for key, of_leaf in checks.items():
+            users.setdefault(key, []).append((place, of_leaf))
+    steps = [
+        file.reader.indexed_pages([blocks[place].block for place, _ in users[key]], leaf)
+        for key, leaf in leaves.items()
+    ]
+    verdicts: list[Verdict] = []
+    indexed = requests.run_together(steps, file.fetch)
+    for key, (pages, bounds) in zip(leaves, indexed, strict=True):
+        decided: dict[Check, Decisions] = {}
+        end = 0
+        for (place, of_leaf), index in zip(users[key], pages, strict=True):
+            block, possible = blocks[place], blocks[place].possible
+            if index is None:
+                every = RowSelection.all(block.block.num_rows)
+                for check in of_leaf:
+                    may = possible.get(check, every)
+                    found[place].proofs[check] = Proof(may, RowSelection.none(every.row_count))
+                continue
+            found[place].pages[key[0]] = index
+            begin, end = end, end + len(index.sizes)
+            if not key[1]:
+                found[place].bounds[key[0]] = bounds.between(begin, end)
+            for check in of_leaf:
+                if check not in decided:
+                    decided[check] = decide(check, bounds)
+                none, all_match = decided[check].none[begin:end], decided[check].all[begin:end]
+                may = RowSelection.from_pages(~none, index.boundaries)
+                if check in possible:
+                    rows = possible[check]
+                    may &= rows
+                    without = ~index.overlapping(rows.starts, rows.ends) & ~none
+                    verdicts.append(_of_pages("Bloom filter", without, index))
+                certain = RowSelection.from_pages(all_match, index.boundaries)
+                found[place].proofs[check] = Proof(may, certain & may)
+                verdicts.append(_of_pages(file.reader.index_name, none, index))
+    return found, verdicts
+
+
+def _answer(
+    answers: Mapping[tuple[int, Check], bool | None], place: int, check: Check
+) -> bool | None:
+    return answers.get((place, check))
+
+
+def _single_values(check: Check) -> Sequence[Key]:
+    """The single values that a check is for, which a filter or dictionary may lack."""
+    if not isinstance(check.values, ValueSet) or check.fold == "all":
+        return ()
+    return check.values.keys(MOST_VALUES)
+
+
+def _by_bloom_filter(file: OpenFile, open_block: OpenBlock, check: Check) -> Steps[bool | None]:
+    rows = yield from file.reader.bloom_rows(open_block.block, check.leaf, _single_values(check))
+    if rows is None:
+        return None
+    open_block.possible[check] = rows
+    return None if (rows & open_block.rows).selects_any() else False
+
+
+def _by_dictionary(file: OpenFile, open_block: OpenBlock, check: Check) -> Steps[bool | None]:
+    entries = yield from file.reader.dictionary(open_block.block, check.leaf)
+    if entries is None:
+        return None
+    found = matches(replace(check, above=(), fold=None), entries)
+    if not found.any():
+        return False
+    bounds = yield from file.reader.block_bounds([open_block.block], check.leaf)
+    never_null = bounds.null_counts[0] == 0
+    return True if check.fold is None and never_null and found.all() else None
+
+
+def _of_pages(source: str, none: Booleans, index: PageIndex) -> Verdict:
+    dropped = int(none.sum())
+    size = int(index.sizes[none].sum())
+    return Verdict("page", source, len(none) - dropped, dropped, page_bytes=size)
+
+
+def _chunk_bytes(file: OpenFile, blocks: Sequence[Block], leaves: Sequence[SchemaNode]) -> int:
+    """Bytes of the chunks of these leaves, each counted once."""
+    total = 0
+    for leaf in {leaf.leaf_index: leaf for leaf in leaves}.values():
+        for block in blocks:
+            with suppress(FileFormatError):  # nobody reads them
+                total += int(file.reader.chunk(block, leaf).sizes.sum())
+    return total

@@ -1,0 +1,78 @@
+"""A plan in numbers: blocks, rows, pages and bytes, those that are read and what dropped others."""
+
+from dataclasses import dataclass, field
+
+from fretsaw.model.trace import Pruned, Why
+
+
+@dataclass(frozen=True, slots=True)
+class Amount:
+    """So many of something: of all there are, and of those that are read."""
+
+    total: int
+    kept: int
+
+    @property
+    def dropped(self) -> int:
+        """How many are not read."""
+        return self.total - self.kept
+
+
+@dataclass(frozen=True, slots=True)
+class BlockSummary:
+    """What is read of one block: pages and bytes are those of the columns that are read."""
+
+    file: str
+    ordinal: int
+    rows: Amount
+    pages: Amount
+    bytes: Amount
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a scan will read, and why not the rest."""
+
+    files: tuple[str, ...]
+    """What of a directory is neither Parquet nor ORC is left out, as far as it was looked at."""
+    columns: tuple[str, ...]
+    blocks: tuple[BlockSummary, ...]
+    """The blocks that are read."""
+    dropped: dict[str, int]
+    """How many blocks were dropped by what."""
+    rows: Amount
+    bytes: Amount
+    """Bytes of the columns that are read, in the files that were opened and in the pages to read.
+
+    Dictionaries are among them; they are read only for pages that use them. Under a predicate
+    these are the pages that may hold a match: those without one are not read of other columns.
+    """
+    window: str = ""
+    predicate: str = ""
+    indexes: bool = True
+    """Whether indexes are believed; without that, all that position leaves is tested."""
+    files_opened: int = 1
+    proven: int = 0
+    """Of the rows kept, how many surely match: they are not evaluated."""
+    pruned: tuple[Pruned, ...] = ()
+    """What each source of proofs kept and dropped, of files, blocks and pages."""
+    planning_bytes: dict[Why, int] = field(default_factory=dict)
+    """What is read besides these pages, to plan: bytes of footers, indexes, Bloom filters and
+    dictionaries."""
+
+    @property
+    def block_count(self) -> Amount:
+        """How many blocks there are and how many are read."""
+        kept = len(self.blocks)
+        return Amount(kept + sum(self.dropped.values()), kept)
+
+    @property
+    def pages(self) -> Amount:
+        """Pages of the columns that are read, those of the predicate too, in these blocks.
+
+        Of a block that is read whole a column counts as one: no index is read for it.
+        """
+        return Amount(
+            sum(block.pages.total for block in self.blocks),
+            sum(block.pages.kept for block in self.blocks),
+        )
