@@ -2,11 +2,10 @@
 
 from collections.abc import Mapping
 from types import MappingProxyType, TracebackType
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import pyarrow as pa
 
-from fretsaw.engine.files import OpenFile
 from fretsaw.engine.request import ScanRequest
 from fretsaw.formats.interface import ReadOptions
 from fretsaw.model.blocks import Block
@@ -17,6 +16,9 @@ from fretsaw.predicates.expression import Predicate
 from fretsaw.scan import Scan
 from fretsaw.storage.listing import Entry, origin_of
 from fretsaw.storage.source import Origin
+
+if TYPE_CHECKING:
+    from fretsaw.engine.files import OpenFile
 
 
 def open(
@@ -45,7 +47,7 @@ def open(
 class DataFile:
     """One open file, and what it says about itself. A context manager."""
 
-    def __init__(self, file: OpenFile, options: ReadOptions) -> None:
+    def __init__(self, file: "OpenFile", options: ReadOptions) -> None:
         self._file = file
         self._options = options
 

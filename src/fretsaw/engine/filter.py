@@ -183,10 +183,11 @@ class _Finder:
         """What was decoded must lie within the bounds by which other pages are left out."""
         page = page_outside(values, rows.counts_before(pages.boundaries), bounds)
         if page is not None:
+            source = pages.told_by or self._file.reader.index_name
             raise FileFormatError(
                 f"{self._file.name}: column {'.'.join(leaf.path)!r} in block "
                 f"{self._block.ordinal}: page {page} has values outside of the bounds that the "
-                f"{self._file.reader.index_name} claims; the file is corrupt, write it again"
+                f"{source} claims; the file is corrupt, write it again"
             )
 
     def _cost_to_drop(self, rows: RowSelection, condition: Condition) -> float:

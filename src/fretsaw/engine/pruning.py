@@ -196,7 +196,8 @@ def by_pages(file: OpenFile, blocks: Sequence[OpenBlock]) -> tuple[list[Indexed]
                     verdicts.append(_of_pages("Bloom filter", without, index))
                 certain = RowSelection.from_pages(all_match, index.boundaries)
                 found[place].proofs[check] = Proof(may, certain & may)
-                verdicts.append(_of_pages(file.reader.index_name, none, index))
+                source = index.told_by or file.reader.index_name
+                verdicts.append(_of_pages(source, none, index))
     return found, verdicts
 
 

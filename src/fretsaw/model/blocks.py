@@ -5,6 +5,7 @@ pages in one block. Block predicates (`byte_range`, `blocks`) choose blocks by w
 The planner reads these; the formats make them.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -56,6 +57,9 @@ class PageIndex:
     """Whether the last record of a page may end in a later one: then all pages before are needed,
     and those up to the one where the next record begins."""
 
+    told_by: str | None = None
+    """What says the bounds of these pages, where it is not the index of the format."""
+
     def overlapping(self, starts: Int64s, ends: Int64s) -> npt.NDArray[np.bool_]:
         """Which pages hold a row of the sorted, disjoint runs from `starts` to `ends`."""
         runs_before = ends.searchsorted(self.boundaries[:-1], side="right")
@@ -90,6 +94,13 @@ class Bounds:
 
     def __len__(self) -> int:
         return len(self.known)
+
+    @classmethod
+    def joined(cls, parts: Sequence["Bounds"]) -> "Bounds":
+        """The bounds of blocks or pages that follow each other."""
+        return cls(
+            *(np.concatenate([getattr(p, part.name) for p in parts]) for part in fields(cls))
+        )
 
     def between(self, begin: int, end: int) -> "Bounds":
         """The bounds of some of the blocks or pages."""

@@ -15,7 +15,7 @@ from fretsaw.formats.parquet import metadata
 from fretsaw.formats.parquet.cut import Chunk
 from fretsaw.formats.parquet.decompress import NotDecompressed, contents, readable
 from fretsaw.formats.parquet.levels import UnknownLevels, count_records
-from fretsaw.formats.parquet.pages import Page, hop
+from fretsaw.formats.parquet.pages import SMALL_PAGE, Page, hop
 from fretsaw.model.blocks import Int64s, PageIndex
 from fretsaw.storage.requests import Request, Steps
 
@@ -110,6 +110,35 @@ class Hopped:
             row_counts=_appended(self.row_counts, row_counts),
             end=pages[-1].offset + pages[-1].size if pages else self.end,
         )
+
+
+def told_pages(chunk: Chunk) -> Steps[list[Page] | None]:
+    """All data pages of a chunk, if their own headers say what values they hold.
+
+    None as soon as one does not, where they do not tell their rows, or where pages are so small
+    that their headers are no less to read than they are.
+    """
+    told, first = True, True
+
+    def enough(page: Page) -> bool:
+        nonlocal told, first
+        if page.is_data:
+            is_small = first and page.size <= SMALL_PAGE and page.offset + page.size < chunk.end
+            first = False
+            says_rows = _rows(page, chunk.leaf.is_repeated) is not None
+            told = page.statistics is not None and says_rows and not is_small
+        return not told
+
+    pages = yield from hop(chunk.start, chunk.end, enough, metadata.ToldPageHeader)
+    data = [page for page in pages if page.is_data]
+    return data if told and data else None
+
+
+def hopped_pages(chunk: Chunk, pages: Sequence[Page]) -> Hopped:
+    """All data pages of a chunk, whose headers tell their rows."""
+    empty = np.empty(0, np.int64)
+    row_counts = [_rows(page, chunk.leaf.is_repeated) or 0 for page in pages]
+    return Hopped(empty, empty, empty, chunk.start).followed_by(pages, row_counts)
 
 
 def hop_rows(

@@ -264,6 +264,29 @@ PageHeader = _struct(
     data_page_header_v2=(8, DataPageHeaderV2),
 )
 
+# The same with statistics, for chunks whose pages no column index describes.
+ToldPageHeader = _struct(
+    "ToldPageHeader",
+    compressed_page_size=(3, _INT),
+    data_page_header=(
+        5,
+        _struct(
+            "ToldDataPage", num_values=(1, _INT), encoding=(2, _INT), statistics=(5, Statistics)
+        ),
+    ),
+    dictionary_page_header=(7, DictionaryPageHeader),
+    data_page_header_v2=(
+        8,
+        _struct(
+            "ToldDataPageV2",
+            num_values=(1, _INT),
+            num_rows=(3, _INT),
+            encoding=(4, _INT),
+            statistics=(8, Statistics),
+        ),
+    ),
+)
+
 # What a small file must contain of a chunk: more than what is read of one above.
 SmallColumn = _struct(
     "SmallColumn",

@@ -13,7 +13,8 @@ from fretsaw.formats.parquet import metadata
 from fretsaw.storage.requests import Request, Steps
 
 _HEADER_BYTES = 256  # enough for most page headers
-_SMALL_PAGE = 8 << 10  # to read on over a page of this size is cheaper than to ask once more
+SMALL_PAGE = 8 << 10
+"""To read on over a page of this size is cheaper than to ask once more."""
 _LONGEST_STRIDE = 64 << 10
 MOST_EMPTY = 1000
 """Pages without values that a chunk may have to be looked into; the rest is left to Arrow."""
@@ -36,6 +37,12 @@ class Page(NamedTuple):
     dictionary_entries: int | None = None
     """How many entries a dictionary page has."""
     header: Any = None
+
+    @property
+    def statistics(self) -> Any:
+        """What a header that was read with statistics says about the values of a data page."""
+        details = self.header.data_page_header or self.header.data_page_header_v2
+        return details.statistics
 
 
 def walk(
@@ -66,8 +73,13 @@ def walk(
         return pages
 
 
-def hop(start: int, end: int, enough: Callable[[Page], bool]) -> Steps[list[Page]]:
-    """The pages between two bytes of a file, from few bytes around each header.
+def hop(
+    start: int,
+    end: int,
+    enough: Callable[[Page], bool],
+    kind: type[Any] = metadata.PageHeader,
+) -> Steps[list[Page]]:
+    """The pages between two bytes of a file, from few bytes around each header of this kind.
 
     Stops behind the first page that is `enough`; the offsets are those of the file. Where pages
     are small, one read serves more and more headers.
@@ -82,7 +94,7 @@ def hop(start: int, end: int, enough: Callable[[Page], bool]) -> Steps[list[Page
             (buffer,) = yield Request([(base, known - base)], "index")
             reader.turn_to(buffer.to_pybytes())
         try:
-            page = _page(reader, offset - base)
+            page = _page(reader, offset - base, kind)
         except metadata.MalformedThrift as error:
             if known == end and base == offset:
                 raise CorruptPage(f"{error}, at byte {offset}") from None
@@ -93,7 +105,7 @@ def hop(start: int, end: int, enough: Callable[[Page], bool]) -> Steps[list[Page
         length = _HEADER_BYTES
         pages.append(page._replace(offset=offset) if base else page)
         offset += page.size
-        if page.size > _SMALL_PAGE:
+        if page.size > SMALL_PAGE:
             stride = _HEADER_BYTES
         elif offset >= known:
             stride = min(2 * stride, _LONGEST_STRIDE)
@@ -102,9 +114,9 @@ def hop(start: int, end: int, enough: Callable[[Page], bool]) -> Steps[list[Page
     return pages
 
 
-def _page(reader: metadata.StructReader, offset: int) -> Page:
+def _page(reader: metadata.StructReader, offset: int, kind: type[Any]) -> Page:
     header: Any
-    header, length = reader.read(metadata.PageHeader, offset)
+    header, length = reader.read(kind, offset)
     body = header.compressed_page_size
     details = header.data_page_header or header.data_page_header_v2
     if body is None or body < 0 or (details is not None and (details.num_values or 0) < 0):

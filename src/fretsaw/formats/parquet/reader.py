@@ -7,6 +7,7 @@ with a file into a `FileFormatError` that names the file, the column and the row
 import binascii
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any, cast
 
 import numpy as np
@@ -29,7 +30,9 @@ from fretsaw.formats.parquet.index import (
     column_index,
     hop_rows,
     hopped_index,
+    hopped_pages,
     offset_index,
+    told_pages,
 )
 from fretsaw.formats.parquet.pages import CorruptPage
 from fretsaw.formats.parquet.schema import Ambiguous
@@ -40,6 +43,7 @@ from fretsaw.formats.parquet.statistics import (
     chunk_null_counts,
     counts_nulls,
     definition_levels,
+    header_bounds,
     order_of,
     page_bounds,
 )
@@ -159,25 +163,45 @@ class ParquetReader:
         buffers = iter((yield Request(wanted, "index")) if wanted else ())
         pages: list[PageIndex | None] = []
         indexes = []
-        for block, both in zip(blocks, places, strict=True):
+        told: dict[int, Bounds] = {}
+        for place, (block, both) in enumerate(zip(blocks, places, strict=True)):
             if not both:
-                pages.append(None)
+                described = yield from self._told_by_headers(block, leaf)
+                pages.append(None if described is None else described[0])
+                if described is not None:
+                    told[place] = described[1]
                 continue
             with self._translated(f"the page index of {_at(leaf, block.ordinal)}"):
                 index = offset_index(next(buffers).to_pybytes(), self.chunk(block, leaf))
                 indexes.append(column_index(next(buffers).to_pybytes(), index))
             pages.append(index)
-        row_counts = np.concatenate(
-            [np.empty(0, np.int64), *(index.row_counts for index in pages if index is not None)]
-        )
-        order, trusts = self._order(leaf), self._trusts(leaf)
-        indexed = [block for block, index in zip(blocks, pages, strict=True) if index is not None]
+        indexed = [(b, p) for b, p in zip(blocks, pages, strict=True) if p and not p.told_by]
+        trusts = self._trusts(leaf)
         totals = chunk_null_counts(
-            [self._indexed(block, leaf) for block in indexed],
-            np.array([block.num_rows for block in indexed], np.int64),
+            [self._indexed(block, leaf) for block, _ in indexed],
+            np.array([block.num_rows for block, _ in indexed], np.int64),
             trusts,
         )
-        return pages, page_bounds(indexes, row_counts, order, trusts, totals)
+        row_counts = [np.empty(0, np.int64), *(index.row_counts for _, index in indexed)]
+        bounds = page_bounds(indexes, np.concatenate(row_counts), self._order(leaf), trusts, totals)
+        return pages, _in_order(pages, bounds, told) if told else bounds
+
+    def _told_by_headers(
+        self, block: Block, leaf: SchemaNode
+    ) -> Steps[tuple[PageIndex, Bounds] | None]:
+        """The pages of a chunk without any index, and what their headers say of their values."""
+        if self._offset_index_place(block, leaf) is not None:
+            return None
+        with self._translated(_at(leaf, block.ordinal)):
+            chunk = self._chunk(block, leaf)
+            pages = yield from told_pages(chunk)
+            if pages is None:
+                return None
+            hopped = hopped_pages(chunk, pages)
+            index = hopped_index(self.chunk(block, leaf), chunk, hopped)
+        PAGES.put((self._token, block.ordinal, leaf.leaf_index), hopped, hopped.nbytes)
+        bounds = header_bounds(pages, index.row_counts, self._order(leaf), self._trusts(leaf))
+        return replace(index, told_by="page headers"), bounds
 
     def bloom_rows(
         self, block: Block, leaf: SchemaNode, keys: Sequence[Any]
@@ -387,6 +411,20 @@ class ParquetReader:
                 f"{self._name}: {what} cannot be read: {' '.join(str(error).split()).rstrip('.')}; "
                 f"the file is corrupt or uses what pyarrow {pa.__version__} does not support"
             ) from error
+
+
+def _in_order(
+    pages: Sequence[PageIndex | None], indexed: Bounds, told: Mapping[int, Bounds]
+) -> Bounds:
+    """The bounds of all pages, of which some come from indexes and others from headers."""
+    found, end = [], 0
+    for place, index in enumerate(pages):
+        if place in told:
+            found.append(told[place])
+        elif index is not None:
+            begin, end = end, end + len(index.sizes)
+            found.append(indexed.between(begin, end))
+    return Bounds.joined(found)
 
 
 def _require_values(parts: Sequence[ParquetPart]) -> None:

@@ -7,6 +7,7 @@ counts as known only where the format and the writer can be trusted with it.
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -14,6 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from fretsaw.formats.parquet.metadata import PHYSICAL_TYPES, REQUIRED
+from fretsaw.formats.parquet.pages import Page
 from fretsaw.formats.parquet.schema import logical_type
 from fretsaw.model.blocks import Bounds, Int64s
 from fretsaw.model.schema import SchemaNode, value_type
@@ -124,6 +126,19 @@ def chunk_bounds(
     )
     bounds.known[contradicted] = False
     return bounds
+
+
+def header_bounds(
+    pages: Sequence[Page], row_counts: Int64s, order: Order | None, trusts: "Trusts"
+) -> Bounds:
+    """What the headers of a leaf's pages say: statistics of pages are those of chunks."""
+    chunks = [
+        SimpleNamespace(
+            meta_data=SimpleNamespace(statistics=page.statistics, num_values=page.num_values)
+        )
+        for page in pages
+    ]
+    return chunk_bounds(chunks, row_counts, order, trusts)
 
 
 def _statistics(chunks: Sequence[Any]) -> tuple[list[Any], Int64s]:
