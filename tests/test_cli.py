@@ -387,7 +387,9 @@ def test_a_summary_goes_to_stderr(run: Run, trips: Path) -> None:
     ran = run("select", trips, "--where", "id >= 9990")
     footer_cache.clear()
     with fs.trace() as traced:
-        fs.scan(trips).filter("id >= 9990").to_reader().read_all()
+        scan = fs.scan(trips).filter("id >= 9990")
+        assert scan.schema.names
+        assert list(scan.batches())
     [line] = ran.err.splitlines()
     assert line.startswith("10 rows in ")
     assert f" in {traced.requests} requests; left out 9 blocks by statistics" in line

@@ -189,19 +189,19 @@ sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 """
 
 MODULES = {
-    "fretsaw.reading": "parquet",
-    "fretsaw.files": "parquet",
-    "fretsaw.columns": "parquet",
-    "fretsaw.rows": "parquet",
-    "fretsaw.planning": "parquet",
-    "fretsaw.parquet.reader": "parquet",
-    "fretsaw.orc.reader": "orc",
+    "fretsaw.engine.planner": "parquet",
+    "fretsaw.engine.files": "parquet",
+    "fretsaw.results.columns": "parquet",
+    "fretsaw.results.rows": "parquet",
+    "fretsaw.engine.explain": "parquet",
+    "fretsaw.formats.parquet.reader": "parquet",
+    "fretsaw.formats.orc.reader": "orc",
     "google.protobuf": "orc",
     "sqlglot": "parquet",
 }
 
 
-FEW = ("fretsaw.reading", "fretsaw.orc.reader", "sqlglot")
+FEW = ("fretsaw.engine.planner", "fretsaw.formats.orc.reader", "sqlglot")
 
 
 @pytest.mark.parametrize(

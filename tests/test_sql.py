@@ -404,7 +404,7 @@ def test_nothing_of_the_parser_shows(caplog: pytest.LogCaptureFixture) -> None:
 
 
 def test_the_parser_is_loaded_when_a_text_is() -> None:
-    code = "import sys, fretsaw.sql; print('sqlglot' in sys.modules)"
+    code = "import sys, fretsaw.predicates.sql; print('sqlglot' in sys.modules)"
     assert subprocess.check_output([sys.executable, "-c", code], text=True).strip() == "False"
 
 

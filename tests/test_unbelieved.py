@@ -183,4 +183,5 @@ def test_folders_still_drop_files(tmp_path: Path) -> None:
     scan = fs.scan(tmp_path, indexes=False).filter((col("day") == 2) & (x < 25))
     with fs.trace() as t:
         assert scan.select("day").to_arrow()["day"].to_pylist() == [2] * 25
-    assert {Path(read.path).parent.name for read in t.log} == {"day=2"}
+    # The first file settles the columns, by its footer.
+    assert {Path(read.path).parent.name for read in t.log if read.why != "footer"} == {"day=2"}

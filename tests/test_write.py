@@ -745,7 +745,7 @@ ENDLESS = """
 import sys
 import numpy as np
 import pyarrow as pa
-from fretsaw.write import staged_directory, write_file
+from fretsaw.results.write.files import staged_directory, write_file
 
 batch = pa.record_batch({"n": np.random.default_rng(1).integers(0, 2**62, 200_000)})
 
@@ -880,7 +880,7 @@ MEASURE = """
 import sys
 import numpy as np
 import pyarrow as pa
-from fretsaw.write import write_file
+from fretsaw.results.write.files import write_file
 
 path, format, count = sys.argv[1:]
 words = pa.array([f"some words, number {number}" for number in range(50_000)])

@@ -65,13 +65,12 @@ def splits_of(request: ScanRequest, target_bytes: int) -> Iterator[ScanRequest]:
     """Requests that partition one by byte range, each of about so many bytes; nothing is pruned."""
     planner = Planner(request)
     planner.columns.check()
-    for plan in planner.file_plans():
-        blocks = plan.placement.blocks
-        first_row = plan.first_row if planner.knows_places else None
-        listing = planner.listing.only(plan.file.planned, first_row)
+    for file, first_row, placement in planner.placements():
+        known = first_row if planner.knows_places else None
+        listing = planner.listing.only(file.planned, known)
         part = request.of_files(listing, planner.columns.target)
-        sizes = [block.compressed_size for block in blocks]
-        for start, end in byte_ranges(blocks, sizes, target_bytes):
+        sizes = [block.compressed_size for block in placement.blocks]
+        for start, end in byte_ranges(placement.blocks, sizes, target_bytes):
             query = part.query.with_blocks(byte_range(start, end))
             yield replace(part, query=query)
 

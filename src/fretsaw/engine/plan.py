@@ -76,10 +76,12 @@ class FilePlan:
         return self.placement.rows.slice(block.first_row, block.first_row + block.num_rows)
 
     def verdicts(self) -> list[Verdict]:
-        """What statistics dropped."""
+        """What statistics dropped, or the predicate by itself."""
+        blocks = self.placement.blocks
+        if self.condition is False and blocks:
+            return [Verdict("block", "predicate", 0, len(blocks), blocks)]
         if not self.decisions:
             return []
-        blocks = self.placement.blocks
         dropped = [blocks[place] for place in self.whole.none.nonzero()[0].tolist()]
         return [Verdict("block", "statistics", len(blocks) - len(dropped), len(dropped), dropped)]
 
@@ -106,9 +108,8 @@ class FilePlan:
         """The blocks that statistics leave, with what they leave of the condition."""
         for place, block in enumerate(self.placement.blocks):
             if self.planned is not None:
-                told = self.planned.get(block.ordinal)
-                if told is not None:
-                    yield OpenBlock(block, told.rows, told.is_proven or self.condition)
+                is_proven = self.planned[block.ordinal].is_proven
+                yield OpenBlock(block, self.rows_of(block), is_proven or self.condition)
             elif not self.whole.none[place]:
                 is_proven = bool(self.whole.all[place])
                 condition = is_proven or simplified(self.condition, partial(self._known, place))
@@ -180,12 +181,19 @@ def _unproven(block: OpenBlock) -> BlockPlan:
 
 
 def place(
-    blocks: Sequence[Block], first_row: int, query: Query, window: Window
+    blocks: Sequence[Block],
+    first_row: int,
+    query: Query,
+    window: Window,
+    planned: Sequence[PlannedBlock] | None = None,
 ) -> tuple[Placement, Window]:
     """Apply block predicate, row selection and window to a file that begins at `first_row`.
 
-    Gives the window that is left for the files that follow, too.
+    All but the window were applied to blocks that are `planned`. Gives the window that is left for
+    the files that follow, too.
     """
+    if planned is not None:
+        return _place_planned(blocks, window, planned)
     total = sum(block.num_rows for block in blocks)
     skip = (window.skip or 0) - total
     if query.selects_all and skip >= 0 < total:  # there may be thousands of such files
@@ -213,6 +221,18 @@ def place(
         _note(dropped, "window", len(kept), len(selected))
         kept = selected
     return Placement(rows, kept, dropped), window
+
+
+def _place_planned(
+    blocks: Sequence[Block], window: Window, planned: Sequence[PlannedBlock]
+) -> tuple[Placement, Window]:
+    known = {block.ordinal: block.rows for block in planned}
+    rows = RowSelection().concat(
+        *(known.get(block.ordinal, RowSelection.none(block.num_rows)) for block in blocks)
+    )
+    rows, window = window.apply(rows)
+    kept = _overlapping([block for block in blocks if block.ordinal in known], rows)
+    return Placement(rows, kept, {}), window
 
 
 def _note(dropped: dict[str, int], source: str, before: int, after: int) -> None:

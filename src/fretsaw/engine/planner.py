@@ -6,7 +6,7 @@ files before it (for `tail`, on those behind it). A planner is used once and the
 
 import itertools
 from collections.abc import Iterator
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 
 from fretsaw.engine.columns import Columns
 from fretsaw.engine.files import Files, OpenFile
@@ -18,6 +18,9 @@ from fretsaw.model.schema import SchemaNode
 from fretsaw.predicates.condition import checks_of
 
 T = TypeVar("T")
+
+Placed: TypeAlias = tuple[OpenFile, int, Placement]
+"""A file, where it begins in the whole scan, and what position leaves of it."""
 
 
 class Planner:
@@ -63,31 +66,35 @@ class Planner:
 
         Files behind a window are not opened.
         """
-        query, window = self.query, self.query.window
-        if query.predicate is not None:
-            yield from self._plans_to_search()
+        for file, start, placement in self.placements():
+            condition = True if self.query.predicate is None else self.columns.condition(file)
+            yield plan_file(file, start, placement, condition, self.believes_indexes, self._planned)
+            del file  # not to keep it open
+
+    def placements(self) -> Iterator[Placed]:
+        """What position leaves of each file, and where the file begins."""
+        window = self.query.window
+        if self.query.predicate is not None:
+            yield from self._to_search()
         elif window.tail is not None:
-            yield from self._tail_plans()
+            yield from self._tail()
         else:
             for file, start in self._placed():
-                placement, window = place(file.reader.blocks, start, query, window)
+                placement, window = self._place(file, start, window)
                 self.files.expect(window.rows_needed, file)
-                yield self._plan(file, start, placement)
+                yield file, start, placement
                 del file  # not to keep it open
                 if window.is_over:
                     return
 
-    def _plan(self, file: OpenFile, start: int, placement: Placement) -> FilePlan:
-        condition = True if self.query.predicate is None else self.columns.condition(file)
-        return plan_file(file, start, placement, condition, self.believes_indexes, self._planned)
+    def _place(self, file: OpenFile, start: int, window: Window) -> tuple[Placement, Window]:
+        return place(file.reader.blocks, start, self.query, window, self._planned)
 
-    def _plans_to_search(self) -> Iterator[FilePlan]:
+    def _to_search(self) -> Iterator[Placed]:
         """All files, from the end on for a tail: nobody knows yet which rows match."""
-        query = self.query
-        placed = self._placed() if query.window.tail is None else self._backward()
+        placed = self._placed() if self.query.window.tail is None else self._backward()
         for file, start in placed:
-            placement, _ = place(file.reader.blocks, start, query, Window())
-            yield self._plan(file, start, placement)
+            yield file, start, self._place(file, start, Window())[0]
             del file  # not to keep it open
 
     def _placed(self) -> Iterator[tuple[OpenFile, int]]:
@@ -118,18 +125,18 @@ class Planner:
             self.query.require_rows(end)
         return found
 
-    def _tail_plans(self) -> Iterator[FilePlan]:
+    def _tail(self) -> Iterator[Placed]:
         """The files from the end back to where the tail begins, in order."""
         window = self.query.window
-        plans: list[FilePlan] = []
+        placed: list[Placed] = []
         for file, start in self._backward():
             file.source.rest()
-            placement, window = place(file.reader.blocks, start, self.query, window)
+            placement, window = self._place(file, start, window)
             self.files.expect(window.rows_needed, file)
-            plans.append(self._plan(file, start, placement))
+            placed.append((file, start, placement))
             if window.is_over:
                 break
-        return _drained(plans[::-1])
+        return _drained(placed[::-1])
 
     def _backward(self) -> Iterator[tuple[OpenFile, int]]:
         """The files from the end on, and where each begins, if anybody wants to know."""

@@ -1,7 +1,7 @@
 """Which rows match a check, by the decoded values of its leaf.
 
 Comparisons run on the stored integers and floats in place, or in Arrow for strings; the floats'
-total order is that of `fretsaw.values`.
+total order is that of `fretsaw.predicates.value_set`.
 """
 
 from collections.abc import Callable

@@ -92,7 +92,7 @@ def count(planner: Planner) -> int:
     if query.selects_all and not query.window:
         planner.files.expect_all()
         return sum(file.num_rows for file in planner.files.in_order())
-    return sum(plan.placement.rows.selected_count for plan in planner.file_plans())
+    return sum(placement.rows.selected_count for _, _, placement in planner.placements())
 
 
 def filled(
