@@ -76,7 +76,7 @@ class PageIndex:
 class Bounds:
     """What the indexes say about the values of one leaf, in many blocks or pages at once.
 
-    Keys are those of `fretsaw.predicates.value_set`; where a bound is not `known` it may be anything.
+    Keys are those of `predicates.value_set`; where a bound is not `known` it may be anything.
     """
 
     lower: npt.NDArray[Any]
