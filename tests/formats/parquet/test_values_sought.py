@@ -343,7 +343,8 @@ def test_only_pages_with_the_value_are_decoded(index: bool, monkeypatch: Any) ->
 
 def test_many_rows_are_searched_without_decoding_them() -> None:
     values = [f"value {2 * i}" for i in range(60_000)]
-    data = written(values, "plain", write_page_index=False, max_rows_per_page=5_000)
+    options = {"write_page_index": False, "write_statistics": False}
+    data = written(values, "plain", max_rows_per_page=5_000, **options)
     rows, trace = traced(data, x == values[12_345])
     assert (rows, trace.pages_decoded) == ([12_345], 1)
 

@@ -15,7 +15,7 @@ from fretsaw.formats.parquet import metadata
 from fretsaw.formats.parquet.cut import Chunk
 from fretsaw.formats.parquet.decompress import NotDecompressed, contents, readable
 from fretsaw.formats.parquet.levels import UnknownLevels, count_records
-from fretsaw.formats.parquet.pages import SMALL_PAGE, Page, hop
+from fretsaw.formats.parquet.pages import SMALL_PAGE, CorruptPage, Page, hop
 from fretsaw.model.blocks import Int64s, PageIndex
 from fretsaw.storage.requests import Request, Steps
 
@@ -118,20 +118,24 @@ def told_pages(chunk: Chunk) -> Steps[list[Page] | None]:
     None as soon as one does not, where they do not tell their rows, or where pages are so small
     that their headers are no less to read than they are.
     """
-    told, first = True, True
+    told, first, values = True, True, 0
 
     def enough(page: Page) -> bool:
-        nonlocal told, first
+        nonlocal told, first, values
+        values += page.num_values
         if page.is_data:
             is_small = first and page.size <= SMALL_PAGE and page.offset + page.size < chunk.end
             first = False
             says_rows = _rows(page, chunk.leaf.is_repeated) is not None
             told = page.statistics is not None and says_rows and not is_small
-        return not told
+        return not told or values >= chunk.num_values
 
-    pages = yield from hop(chunk.start, chunk.end, enough, metadata.ToldPageHeader)
+    try:
+        pages = yield from hop(chunk.start, chunk.end, enough, metadata.ToldPageHeader)
+    except CorruptPage:  # who reads the page will tell
+        return None
     data = [page for page in pages if page.is_data]
-    return data if told and data else None
+    return data if told and values == chunk.num_values else None
 
 
 def hopped_pages(chunk: Chunk, pages: Sequence[Page]) -> Hopped:

@@ -199,6 +199,8 @@ class ParquetReader:
                 return None
             hopped = hopped_pages(chunk, pages)
             index = hopped_index(self.chunk(block, leaf), chunk, hopped)
+            if len(index.sizes) > len(pages):  # rows that no page has
+                return None
         PAGES.put((self._token, block.ordinal, leaf.leaf_index), hopped, hopped.nbytes)
         bounds = header_bounds(pages, index.row_counts, self._order(leaf), self._trusts(leaf))
         return replace(index, told_by="page headers"), bounds
