@@ -374,6 +374,8 @@ def _require_amount(c: _Cut, head: _Head, version: int) -> None:
         values, bits = c.following[2:]
     if c.coding == "bytes":
         between = head.data[skip:target]
+        if c.is_decimals and any(head.data[end - 1] > 127 for end in (skip, target) if end):
+            raise CannotCut("a stride that begins in the midst of a value")
         found = _count_varints(between) if c.is_decimals else len(between)
         if found != c.amount or target < skip:
             raise CannotCut("a stride of another size")

@@ -56,14 +56,14 @@ _MESSAGES = {
     "Stream": "1 kind uint32, 2 column uint32, 3 length uint64",
     "ColumnEncoding": "1 kind uint32, 2 dictionary_size uint32, 3 bloom_encoding uint32",
     "StripeFooter": "1 streams Stream+, 2 columns ColumnEncoding+, 3 timezone bytes",
-    "IntegerStatistics": "1 minimum sint64, 2 maximum sint64",
+    "IntegerStatistics": "1 minimum sint64, 2 maximum sint64, 3 sum sint64",
     "DoubleStatistics": "1 minimum double, 2 maximum double, 3 sum double",
     "StringStatistics": (
         "1 minimum bytes, 2 maximum bytes, 3 sum sint64, 4 lower_bound bytes, 5 upper_bound bytes"
     ),
     "BinaryStatistics": "1 sum sint64",
     "BucketStatistics": "1 count uint64*",
-    "DecimalStatistics": "1 minimum bytes, 2 maximum bytes",
+    "DecimalStatistics": "1 minimum bytes, 2 maximum bytes, 3 sum bytes",
     "DateStatistics": "1 minimum sint32, 2 maximum sint32",
     "TimestampStatistics": (
         "1 minimum sint64, 2 maximum sint64, 3 minimum_utc sint64, 4 maximum_utc sint64"

@@ -7,6 +7,7 @@ format can be trusted with it.
 import math
 import re
 from collections.abc import Sequence
+from decimal import Context
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,6 +23,9 @@ from fretsaw.predicates.value_set import NAN_KEY, after_prefix, float_key
 
 _MILLISECOND, _SECOND, _DAY = 10**6, 10**9, 86_400 * 10**9
 _DECIMAL = re.compile(rb"(-?[0-9]{1,80})(?:\.([0-9]{0,80}))?")
+_EXACT = Context(prec=100)
+_WRAP = 1 << 64
+"""Sums that differ by a multiple of this are the same where both have wrapped around."""
 _INTEGERS = ("BYTE", "SHORT", "INT", "LONG")
 _TIMESTAMPS = ("TIMESTAMP", "TIMESTAMP_INSTANT")
 
@@ -89,7 +93,12 @@ def _tell_of_values(statistics: Any) -> bool:
         statistics.dates,
         statistics.timestamps,
     )
-    sums = (statistics.doubles.sum, statistics.strings.sum, statistics.binary.sum)
+    sums = (
+        statistics.integers.sum,
+        statistics.doubles.sum,
+        statistics.strings.sum,
+        statistics.binary.sum,
+    )
     return (
         any(one.HasField("minimum") or one.HasField("maximum") for one in bounded)
         or any(total != 0 for total in sums)
@@ -105,6 +114,12 @@ def hold(stored: Sequence[bytes], values: pa.ChunkedArray, leaf: SchemaNode) -> 
     counts = [0 if statistics is None else _number_of_values(statistics) for statistics in found]
     if sum(counts) != len(values) - values.null_count:
         return False
+    if not counts or not sum(counts):
+        return True
+    totals = [_total(s, leaf) for s, count in zip(found, counts, strict=True) if count]
+    stated = [total for total in totals if total is not None]
+    if len(stated) == len(totals) and (sum(stated) - _total_of(values, leaf)) % _WRAP:
+        return False
     if leaf.physical_type not in (*_INTEGERS, "DATE", "STRING", "VARCHAR"):
         return True
     known = [_known(s, leaf, False) for s, count in zip(found, counts, strict=True) if count]
@@ -116,6 +131,37 @@ def hold(stored: Sequence[bytes], values: pa.ChunkedArray, leaf: SchemaNode) -> 
         values = values.cast(pa.int32())
     extremes = pc.min_max(values.cast(pa.binary()) if _is_bytes(leaf) else values)
     return bool(lower <= extremes["min"].as_py() and extremes["max"].as_py() <= upper)
+
+
+def _total(statistics: Any, leaf: SchemaNode) -> int | None:
+    """What values are together: their sum, their bytes, or how many are true.
+
+    Those of floats depend on the order in which they were added.
+    """
+    match leaf.physical_type:
+        case "BYTE" | "SHORT" | "INT" | "LONG":
+            stated = statistics.integers
+        case "STRING" | "VARCHAR":
+            stated = statistics.strings
+        case "BINARY":
+            stated = statistics.binary
+        case "BOOLEAN":
+            counts = statistics.buckets.count
+            return int(counts[0]) if len(counts) == 1 else None
+        case "DECIMAL":
+            stored = statistics.decimals.sum
+            return _scaled(stored, leaf.arrow_type.scale) if stored else None
+        case _:
+            return None
+    return int(stated.sum) if stated.HasField("sum") else None
+
+
+def _total_of(values: pa.ChunkedArray, leaf: SchemaNode) -> int:
+    """The same of what was decoded; sums may have wrapped around."""
+    total = pc.sum(pc.binary_length(values) if _is_bytes(leaf) else values).as_py()
+    if leaf.physical_type == "DECIMAL":
+        return int(total.scaleb(leaf.arrow_type.scale, _EXACT))
+    return int(total)
 
 
 def _decoded(stored: bytes | None) -> Any:
