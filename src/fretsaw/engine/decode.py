@@ -49,6 +49,8 @@ class Wanted:
     block: Block
     rows: RowSelection
     pages: Sequence[PageIndex]
+    kept: requests.Kept | None = None
+    """Where the block is read in several pieces: what they have in common."""
 
 
 def decode(
@@ -71,7 +73,11 @@ def _decode(
     allocate: buffer_pool.Allocate,
 ) -> list[pa.ChunkedArray]:
     cuts = [
-        file.reader.cut(some.block, leaf, some.pages[place], some.rows, encoded)
+        requests.sharing(
+            file.reader.cut(some.block, leaf, some.pages[place], some.rows, encoded),
+            some.kept,
+            file.fetch,
+        )
         for place, leaf in enumerate(leaves)
         for some in wanted
     ]

@@ -67,20 +67,29 @@ class Selectivity:
         return float(condition)
 
 
-def find(file: OpenFile, plan: BlockPlan, rows: RowSelection, selectivity: Selectivity) -> Match:
+def find(
+    file: OpenFile,
+    plan: BlockPlan,
+    rows: RowSelection,
+    selectivity: Selectivity,
+    kept: requests.Kept | None = None,
+) -> Match:
     """Those of the rows that match; what is seen on the way adds to the selectivity."""
-    finder = _Finder(file, plan, selectivity)
+    finder = _Finder(file, plan, selectivity, kept)
     return Match(finder.find(plan.condition, rows), finder.decoded)
 
 
 class _Finder:
     """One search: keeps what it decoded."""
 
-    def __init__(self, file: OpenFile, plan: BlockPlan, selectivity: Selectivity) -> None:
+    def __init__(
+        self, file: OpenFile, plan: BlockPlan, selectivity: Selectivity, kept: requests.Kept | None
+    ) -> None:
         self._file = file
         self._block = plan.block
         self._plan = plan
         self._selectivity = selectivity
+        self._kept = kept
         self.decoded: dict[int, Decoded] = {}
         self._stored: dict[int, Decoded] = {}
 
@@ -124,7 +133,7 @@ class _Finder:
         if before is not None and not missing.selects_any():
             return before.of(rows)
         pages = self._pages(leaf, missing, WHOLE)
-        wanted = Wanted(self._block, missing, [pages])
+        wanted = Wanted(self._block, missing, [pages], self._kept)
         (values,) = decode(self._file, [leaf], [wanted], encoded=True)
         bounds = self._plan.bounds.get(leaf.leaf_index)
         if bounds is not None and not leaf.as_stored and not leaf.is_repeated:

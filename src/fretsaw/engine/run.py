@@ -29,6 +29,7 @@ from fretsaw.model.selection import RowSelection
 from fretsaw.model.trace import record_pruned
 from fretsaw.predicates.condition import checks_of
 from fretsaw.storage import buffer_pool
+from fretsaw.storage.requests import Kept
 
 GROUP_BYTES = 1 << 20
 """Leaves are decoded together, as one small file, up to this size."""
@@ -80,6 +81,8 @@ class _Candidates:
     size: float
     """Bytes once they are decoded."""
     finding: threads.Task[Match] | None
+    kept: Kept | None = None
+    """What it has in common with other pieces of the block."""
 
     def match(self) -> Match:
         return Match(self.rows, {}) if self.finding is None else self.finding.result()
@@ -276,7 +279,7 @@ class Execution(Generic[T_co]):
         group: list[_Found] = []
         for candidates, rows, decoded in kept:
             known = next(read) if candidates.pages is None else candidates.pages
-            some = _found(candidates.work, rows, known, decoded)
+            some = _found(candidates.work, rows, known, decoded, candidates.kept)
             if group and sum(other.size for other in group) + some.size > TOGETHER_BYTES:
                 self._begin(group)
                 group = []
@@ -298,8 +301,10 @@ class Execution(Generic[T_co]):
                     continue
                 pages = work.file.pages_of(work.block, rows, leaves, self._piece_bytes)
                 proven = divide(rows, pages, self._piece_bytes)
+                kept = Kept() if len(proven) > 1 else None
                 for piece in proven if self._window.tail is None else proven[::-1]:
-                    yield _Candidates(work, piece, pages, decoded_bytes(piece, pages), None)
+                    size = decoded_bytes(piece, pages)
+                    yield _Candidates(work, piece, pages, size, None, kept)
                 continue
             # Where few rows may be enough, pages are worth knowing even of whole blocks.
             few = self._window.rows_needed is not None
@@ -314,9 +319,10 @@ class Execution(Generic[T_co]):
             most, backward = self._piece_bytes / width, self._window.tail is not None
             pieces: Iterable[RowSelection]
             if few:
-                pieces = ramp(rows, searched, self._reach, most, backward)
+                pieces, kept = ramp(rows, searched, self._reach, most, backward), Kept()
             else:
-                pieces = divide(rows, searched, self._piece_bytes, width)
+                pieces = divided = divide(rows, searched, self._piece_bytes, width)
+                kept = Kept() if len(divided) > 1 else None
             for piece in pieces:
                 self._reach = min(2 * self._reach, max(self._reach, most))
                 finding = self._starter.start(
@@ -326,9 +332,10 @@ class Execution(Generic[T_co]):
                     work.plan,
                     piece,
                     self._selectivity,
+                    kept,
                 )
                 size = decoded_bytes(piece, searched, width)
-                yield _Candidates(work, piece, None, size, finding)
+                yield _Candidates(work, piece, None, size, finding, kept)
 
 
 def _found(
@@ -336,12 +343,13 @@ def _found(
     rows: RowSelection,
     pages: Sequence[PageIndex],
     decoded: dict[int, Decoded],
+    kept: Kept | None,
 ) -> _Found:
     hits = [index.overlapping(rows.starts, rows.ends) for index in pages]
     both = list(zip(pages, hits, strict=True))
     stored = [int(index.sizes[hit].sum()) for index, hit in both]
     size = sum(index.width * float(index.row_counts[hit].sum()) for index, hit in both)
-    return _Found(work, Wanted(work.block, rows, pages), decoded, stored, size)
+    return _Found(work, Wanted(work.block, rows, pages, kept), decoded, stored, size)
 
 
 def _start(

@@ -11,11 +11,14 @@ from typing import Any, NamedTuple, TypeAlias, TypeVar, cast
 import pyarrow as pa
 
 from fretsaw.errors import FileFormatError
+from fretsaw.model.locks import Lock
 from fretsaw.model.trace import Why, record_read
 from fretsaw.storage.buffer_pool import Allocate
 from fretsaw.storage.source import Range, Source
 
 LARGEST_READ = 64 << 20
+MOST_KEPT = 32 << 20
+"""Bytes that are kept for all pieces of a block."""
 
 
 class Read(NamedTuple):
@@ -79,6 +82,13 @@ class Request:
 
     ranges: Sequence[tuple[int, int]]
     why: Why
+    common: Sequence[tuple[int, int]] = ()
+    """Those that other pieces of the block need as well: their buffers come behind the others."""
+
+    @property
+    def all(self) -> list[tuple[int, int]]:
+        """All ranges, in the order of their buffers."""
+        return [*self.ranges, *self.common]
 
 
 T = TypeVar("T")
@@ -108,7 +118,48 @@ def run_together(many: Sequence[Steps[T]], fetch: Fetch) -> list[T]:
         asked, requests = requests, {}
         for why in {request.why for request in asked.values()}:
             group = {p: request for p, request in asked.items() if request.why == why}
-            buffers = iter(fetch([r for request in group.values() for r in request.ranges], why))
+            buffers = iter(fetch([r for request in group.values() for r in request.all], why))
             for position, request in group.items():
-                advance(position, [next(buffers) for _ in request.ranges])
+                advance(position, [next(buffers) for _ in request.all])
     return [results[position] for position in range(len(many))]
+
+
+class Kept:
+    """Bytes that several pieces of a block need, read by the first that comes.
+
+    It is let go of with the last of these pieces.
+    """
+
+    def __init__(self) -> None:
+        self._found: dict[tuple[int, int], pa.Buffer] = {}
+        self._room = MOST_KEPT
+        self._lock = Lock()
+
+    def get(
+        self, ranges: Sequence[tuple[int, int]], why: Why, fetch: Fetch
+    ) -> list[pa.Buffer] | None:
+        """The bytes of these ranges; None if they are too many to be kept."""
+        with self._lock:  # also while they are read: who needs them meanwhile waits for them
+            missing = [one for one in ranges if one not in self._found]
+            size = sum(length for _, length in missing)
+            if size > self._room:
+                return None
+            if missing:
+                self._found.update(zip(missing, fetch(missing, why), strict=True))
+                self._room -= size
+            return [self._found[one] for one in ranges]
+
+
+def sharing(steps: Steps[T], kept: Kept | None, fetch: Fetch) -> Steps[T]:
+    """The same steps, which ask only for what is not kept for all pieces of a block."""
+    buffers: Sequence[pa.Buffer] | None = None
+    while True:
+        try:
+            request = steps.send(cast(Sequence[pa.Buffer], buffers))
+        except StopIteration as stop:
+            return cast(T, stop.value)
+        common = kept.get(request.common, request.why, fetch) if kept is not None else None
+        if common is None:
+            buffers = yield request
+        else:
+            buffers = [*(yield Request(request.ranges, request.why)), *common]

@@ -176,7 +176,7 @@ def _whole(
         for kind, column in stripe.streams
         if column in columns and kind < metadata.ROW_INDEX
     ]
-    buffers = yield Request([stripe.streams[key] for key in wanted], "data")
+    buffers = yield Request([], "data", common=[stripe.streams[key] for key in wanted])
     streams: dict[tuple[int, int], Pieces] = {}
     for key, buffer in zip(wanted, buffers, strict=True):
         data = _bytes_of(buffer)
@@ -203,8 +203,8 @@ def _segments(
         if (kind, column) in stripe.streams
     ]
     ranges = [(c.offset, c.length) for run in cuts for c in run]
-    ranges += [stripe.streams[key] for key in shared]
-    buffers = iter((yield Request(ranges, "data")))
+    common = [stripe.streams[key] for key in shared]
+    buffers = iter((yield Request(ranges, "data", common)))
     stored = [[_bytes_of(next(buffers)) for _ in run] for run in cuts]
     dictionaries: dict[tuple[int, int], Pieces] = {}
     for key in shared:
@@ -374,7 +374,8 @@ def _require_amount(c: _Cut, head: _Head, version: int) -> None:
         values, bits = c.following[2:]
     if c.coding == "bytes":
         between = head.data[skip:target]
-        if c.is_decimals and any(head.data[end - 1] > 127 for end in (skip, target) if end):
+        before = head.data[skip - 1 : skip] + head.data[target - 1 : target]
+        if c.is_decimals and max(before, default=0) > 127:
             raise CannotCut("a stride that begins in the midst of a value")
         found = _count_varints(between) if c.is_decimals else len(between)
         if found != c.amount or target < skip:

@@ -7,7 +7,7 @@ format can be trusted with it.
 import math
 import re
 from collections.abc import Sequence
-from decimal import Context
+from decimal import Context, Decimal
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -120,17 +120,29 @@ def hold(stored: Sequence[bytes], values: pa.ChunkedArray, leaf: SchemaNode) -> 
     stated = [total for total in totals if total is not None]
     if len(stated) == len(totals) and (sum(stated) - _total_of(values, leaf)) % _WRAP:
         return False
-    if leaf.physical_type not in (*_INTEGERS, "DATE", "STRING", "VARCHAR"):
+    if leaf.physical_type in ("BOOLEAN", "CHAR"):  # which have no bounds, or with other padding
         return True
     known = [_known(s, leaf, False) for s, count in zip(found, counts, strict=True) if count]
     bounds = [one for one in known if one is not None]
     if not bounds or len(bounds) < len(known):
         return True
     lower, upper = min(one.lower for one in bounds), max(one.upper for one in bounds)
-    if pa.types.is_date32(values.type):
-        values = values.cast(pa.int32())
-    extremes = pc.min_max(values.cast(pa.binary()) if _is_bytes(leaf) else values)
-    return bool(lower <= extremes["min"].as_py() and extremes["max"].as_py() <= upper)
+    least, most = _extremes(values, leaf)
+    return bool(lower <= least and most <= upper)
+
+
+def _extremes(values: pa.ChunkedArray, leaf: SchemaNode) -> tuple[Any, Any]:
+    """The least and the largest of some values, as keys."""
+    stored = {"DATE": pa.int32(), **dict.fromkeys(_TIMESTAMPS, pa.int64())}
+    if _is_bytes(leaf):
+        values = values.cast(pa.binary())
+    elif leaf.physical_type in stored:
+        values = values.cast(stored[leaf.physical_type])
+    found = pc.min_max(values)
+    pair = found["min"].as_py(), found["max"].as_py()
+    if _is_float(leaf):
+        return float_key(pair[0]), float_key(pair[1])
+    return (_unscaled(pair[0], leaf), _unscaled(pair[1], leaf)) if _is_decimal(leaf) else pair
 
 
 def _total(statistics: Any, leaf: SchemaNode) -> int | None:
@@ -159,9 +171,11 @@ def _total(statistics: Any, leaf: SchemaNode) -> int | None:
 def _total_of(values: pa.ChunkedArray, leaf: SchemaNode) -> int:
     """The same of what was decoded; sums may have wrapped around."""
     total = pc.sum(pc.binary_length(values) if _is_bytes(leaf) else values).as_py()
-    if leaf.physical_type == "DECIMAL":
-        return int(total.scaleb(leaf.arrow_type.scale, _EXACT))
-    return int(total)
+    return _unscaled(total, leaf) if _is_decimal(leaf) else int(total)
+
+
+def _unscaled(value: Decimal, leaf: SchemaNode) -> int:
+    return int(value.scaleb(leaf.arrow_type.scale, _EXACT))
 
 
 def _decoded(stored: bytes | None) -> Any:
@@ -295,6 +309,10 @@ def _timestamps(statistics: Any) -> _Known | None:
 
 def _is_float(leaf: SchemaNode) -> bool:
     return leaf.physical_type in ("FLOAT", "DOUBLE")
+
+
+def _is_decimal(leaf: SchemaNode) -> bool:
+    return leaf.physical_type == "DECIMAL"
 
 
 def _is_bytes(leaf: SchemaNode) -> bool:
