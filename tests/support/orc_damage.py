@@ -305,6 +305,7 @@ def main() -> None:
         if not child:
             signal.alarm(PATIENCE)
             differs = sorted(differences(data, before, table, dict(parts)))
+            signal.alarm(0)
             print(json.dumps({"seed": seed, "differs": differs}), flush=True)
             os._exit(0)
         os.waitpid(child, 0)

@@ -179,9 +179,7 @@ def _whole(
     buffers = yield Request([], "data", common=[stripe.streams[key] for key in wanted])
     streams: dict[tuple[int, int], Pieces] = {}
     for key, buffer in zip(wanted, buffers, strict=True):
-        data = _bytes_of(buffer)
-        codec.require_chunks(data)
-        streams[key] = [data]
+        streams[key] = codec.within(_bytes_of(buffer))
     require_sizes(chain, unions, stripe, rows, streams, codec, is_cut=False)
     return Segment(rows, streams)
 
@@ -208,9 +206,7 @@ def _segments(
     stored = [[_bytes_of(next(buffers)) for _ in run] for run in cuts]
     dictionaries: dict[tuple[int, int], Pieces] = {}
     for key in shared:
-        data = _bytes_of(next(buffers))
-        codec.require_chunks(data)
-        dictionaries[key] = [data]
+        dictionaries[key] = codec.within(_bytes_of(next(buffers)))
     segments = []
     for (first, last), run, data_of_run in zip(stretches, cuts, stored, strict=True):
         streams: dict[tuple[int, int], Pieces] = {

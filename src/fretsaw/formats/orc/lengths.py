@@ -5,6 +5,7 @@ they are looked at before. Where runs begin is found for many of them at once.
 """
 
 from functools import cache
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -58,19 +59,29 @@ def count_ones(data: bytes, count: int) -> int:
 
 
 def has_beyond(data: bytes, version: int, most: int) -> bool:
-    """Whether some integer with a sign is farther from zero than `most`, which is below 64."""
+    """Whether some integer with a sign is below zero or above `most`, which is below 64."""
     runs = integer_runs(version, signed=True)
     if version == 1:
         begins, _ = _begins(data, MOST_VALUES, runs, 0)
-        return any(max(runs.values(data, begin)) > 2 * most for begin in begins.tolist())
+        return any(
+            _is_odd_or_above(np.array(runs.values(data, begin), np.uint64), 2 * most).any()
+            for begin in begins.tolist()
+        )
     begins, _ = _begins_v2(data, MOST_VALUES)
     stored = np.frombuffer(data, np.uint8)
     header, second, third, fourth = (
         stored[np.minimum(begins + n, len(stored) - 1)] for n in range(_REPEAT)
     )
-    is_repeat = np.isin(header, _REPEATS) & (third <= 2 * most) & (fourth == 0)
-    closer = begins[~is_repeat & ~((header < 8) & (second <= 2 * most))]
-    return any(int(runs.values(data, begin).max()) > 2 * most for begin in closer.tolist())
+    is_repeat = np.isin(header, _REPEATS) & (fourth == 0) & ~_is_odd_or_above(third, 2 * most)
+    is_short = (header < 8) & ~_is_odd_or_above(second, 2 * most)
+    closer = begins[~is_repeat & ~is_short].tolist()
+    return any(_is_odd_or_above(runs.values(data, begin), 2 * most).any() for begin in closer)
+
+
+def _is_odd_or_above(stored: npt.NDArray[Any], most: int) -> npt.NDArray[np.bool_]:
+    """Which integers, whose sign is the last bit, are below zero or above a limit."""
+    found: npt.NDArray[np.bool_] = (stored & 1 == 1) | (stored > most)
+    return found
 
 
 # Version 1 --------------------------------------------------------------------------------------

@@ -165,10 +165,28 @@ class Codec:
             return sum(map(len, pieces))
         return sum(len(self.decompressed(piece, c)) for piece in pieces for c in chunks(piece))
 
-    def require_chunks(self, stored: memoryview) -> None:
-        """The chunks of a stream must end where it does: Arrow would read what lies behind."""
-        for _ in chunks(stored) if self.kind != NONE else ():
-            pass
+    def within(self, stored: memoryview) -> Pieces:
+        """A stream whose chunks end where it does: Arrow would read what lies behind.
+
+        The header of the last one may claim more if all of it is there nevertheless.
+        """
+        if self.kind == NONE:
+            return [stored]
+        end = 0
+        try:
+            for chunk in chunks(stored):
+                end = chunk.end
+        except MalformedOrc as too_long:
+            last = stored[end:]
+            if last[0] & 1 or len(last) <= _HEADER:
+                raise
+            try:
+                self.decompressed(last, Chunk(0, len(last), is_original=False))
+            except MalformedOrc:
+                raise too_long from None
+            header = (len(last) - _HEADER << 1).to_bytes(_HEADER, "little")
+            return [stored[:end], header + last[_HEADER:].tobytes()]
+        return [stored]
 
     def decompressed(self, stored: bytes | memoryview, chunk: "Chunk") -> bytes:
         """One chunk of a stream."""

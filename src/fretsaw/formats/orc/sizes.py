@@ -117,7 +117,7 @@ class _Held:
             raise MalformedOrc("a union has values of a type that it does not have")
 
     def require_scales(self, column: int) -> None:
-        """Scales of decimals: Arrow multiplies by ten so many times."""
+        """Scales of decimals: Arrow multiplies by ten so many times, below zero for ever."""
         if has_beyond(self._unpacked(SECONDARY, column), self._stripe.runs(column), _MOST_SCALE):
             raise MalformedOrc("decimals of a scale that none has")
 
