@@ -314,11 +314,16 @@ def main() -> None:
 def differences(
     data: bytes, before: bytes, table: pa.Table | None, parts: Mapping[str, Part | None]
 ) -> Iterator[str]:
-    """What was read and is neither what pyarrow reads nor what was there before the damage."""
+    """What was read and is neither what pyarrow reads nor what was there before the damage.
+
+    Of a file that nobody can read as a whole, nothing says what its parts are.
+    """
     original = orc.ORCFile(pa.BufferReader(before)).read()
     expected = [original]
     with contextlib.suppress(Exception):
         expected.append(orc.ORCFile(pa.BufferReader(data)).read())
+    if table is None and len(expected) == 1:
+        return
     if table is not None and not any(_same(table, each) for each in expected):
         if len(expected) > 1:
             yield "all"
@@ -342,8 +347,18 @@ def _same(one: pa.Table, other: pa.Table) -> bool:
 # What the tests use
 
 
-def judge(first: int, count: int) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Seeds of files that did harm, and of those whose rows are others than pyarrow's."""
+MOVED = ("random", "twice")
+"""Damage behind which all bytes of a stream are elsewhere than the row index says."""
+
+
+def judge(first: int, count: int) -> list[dict[str, Any]]:
+    """Seeds of files that did harm, or gave rows that must not be.
+
+    What moved cannot always be seen: a stride that is found by its position in a stream may begin
+    with other values than it did, and still have as many as its statistics say, between the same
+    bounds and with the same sum. Floats and times have no sum, elements of lists no count of rows,
+    and nulls may change places with values. All of a file is never read that way.
+    """
     results: dict[int, dict[str, Any]] = {}
     following, end = first, first + count
     while following < end:
@@ -369,9 +384,15 @@ def judge(first: int, count: int) -> tuple[list[dict[str, Any]], list[dict[str, 
         last: dict[str, Any] = results[max(results)]
         last["died"] = f"{done.returncode} {done.stderr[-300:]}"
         following = last["seed"] + 1
-    harm = [r for r in results.values() if "died" in r or r["errors"] or r["peak_mb"] > MOST_MB]
     assert len(results) == count
-    return harm, [r for r in results.values() if r.get("differs")]
+    return [one for one in results.values() if _is_harm(one)]
+
+
+def _is_harm(result: dict[str, Any]) -> bool:
+    if "died" in result or result["errors"] or result["peak_mb"] > MOST_MB:
+        return True
+    differs = result.get("differs") or ()
+    return "all" in differs or (bool(differs) and not any(word in result["what"] for word in MOVED))
 
 
 if __name__ == "__main__":
