@@ -10,8 +10,8 @@ import pytest
 
 import fretsaw as fs
 from fretsaw import col
-from tests.orc_craft import read
-from tests.orc_files import codec_of_pyorc, pyorc_table, with_positions
+from tests.support.orc_craft import read
+from tests.support.orc_files import codec_of_pyorc, pyorc_table, with_positions
 
 ROWS, STRIDE, WORDS = 30_000, 500, 15_000
 PIECE, BLOCK = 192 << 10, 2 << 10
