@@ -5,7 +5,7 @@ INSTALLED := $(VENV)/.installed
 WORK ?=
 QUICK ?=
 
-.PHONY: demo test test-fast java check bench clean
+.PHONY: demo test test-fast test-all java check bench clean
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -24,12 +24,16 @@ $(VENV)/.bench: $(INSTALLED)
 demo: $(INSTALLED) java  ## the main job, end to end, on sample data that it makes
 	$(BIN)/python examples/demo.py
 
-test: $(INSTALLED) java  ## all the tests
-	$(BIN)/python -m pytest -n auto -m 'not spark'
-	$(BIN)/python -m pytest -m spark tests
+test: $(INSTALLED) java  ## all behaviours, on Spark too
+	$(BIN)/python -m pytest -n auto -m 'not spark and not deep'
+	$(BIN)/python -m pytest -m 'spark and not deep' tests
 
 test-fast: $(INSTALLED)  ## the tests without the slow ones and without Spark
-	$(BIN)/python -m pytest -n auto -m 'not slow and not spark'
+	$(BIN)/python -m pytest -n auto -m 'not slow and not spark and not deep'
+
+test-all: $(INSTALLED) java  ## the deep runs: many seeds, every damaged byte, clusters, soak
+	$(BIN)/python -m pytest -n auto -m 'deep and not spark' tests
+	$(BIN)/python -m pytest -m 'deep and spark' tests
 
 java:  # for Spark
 	@if command -v java > /dev/null; then :; \

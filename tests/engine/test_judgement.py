@@ -509,10 +509,11 @@ def test_plans_of_several_files_count_them_all(
     scan = fs.scan(tmp_path).filter(col("key") == 301)
     alone = fs.scan(tmp_path / "a").filter(col("key") == 301).plan().planning_bytes
     assert scan.plan().planning_bytes == {why: 3 * count for why, count in alone.items()}
-    # A footer that is kept is not read.
+    # Of a footer that is kept, only its end is compared.
     monkeypatch.setattr(descriptor, "SETTLED_NS", 0)
     scan.plan()
-    del alone["footer"]
+    assert alone["footer"] > 4 << 10
+    alone["footer"] = 4 << 10
     assert scan.plan().planning_bytes == {why: 3 * count for why, count in alone.items()}
 
 

@@ -83,7 +83,7 @@ def test_every_shape_is_written_as_it_was_read(
     assert_written_as_read(table_of(fields), tmp_path / f"out.{format}", window)
 
 
-@pytest.mark.slow
+@pytest.mark.deep
 @pytest.mark.parametrize("format", ["parquet", "orc", "arrow", "json"])
 @pytest.mark.parametrize("start", range(0, len(DEEP), 250))
 def test_every_deep_shape_is_written_as_it_was_read(

@@ -35,7 +35,7 @@ from tests.support.lake import Lake, assert_rows, make_lake, random_request
 pytest.importorskip("pyspark")
 pytest.importorskip("duckdb")
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow]
+pytestmark = [pytest.mark.spark, pytest.mark.deep]
 
 MORE = int(os.environ.get("FRETSAW_MORE", "1"))
 DRIVER = Path(__file__).parents[1] / "support" / "spark_driver.py"

@@ -127,7 +127,7 @@ def test_children_forked_under_load_scan(tmp_path: Path) -> None:
     fork_under_load(tmp_path, 20)
 
 
-@pytest.mark.slow
+@pytest.mark.deep
 def test_many_children_forked_under_load_scan(tmp_path: Path) -> None:
     fork_under_load(tmp_path, 400)
 
@@ -206,7 +206,7 @@ FEW = ("fretsaw.engine.planner", "fretsaw.formats.orc.reader", "sqlglot")
 
 @pytest.mark.parametrize(
     "module",
-    [*FEW, *(pytest.param(name, marks=pytest.mark.slow) for name in MODULES if name not in FEW)],
+    [*FEW, *(pytest.param(name, marks=pytest.mark.deep) for name in MODULES if name not in FEW)],
 )
 def test_a_child_forked_during_an_import_scans(module: str, tmp_path: Path) -> None:
     saved(tmp_path)

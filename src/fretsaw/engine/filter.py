@@ -76,7 +76,10 @@ def find(
 ) -> Match:
     """Those of the rows that match; what is seen on the way adds to the selectivity."""
     finder = _Finder(file, plan, selectivity, kept)
-    return Match(finder.find(plan.condition, rows), finder.decoded)
+    certain = None if plan.certain is None else rows & plan.certain
+    if certain is None or not certain.selects_any():
+        return Match(finder.find(plan.condition, rows), finder.decoded)
+    return Match(certain | finder.find(plan.condition, rows & ~certain), finder.decoded)
 
 
 class _Finder:

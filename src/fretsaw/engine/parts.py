@@ -52,7 +52,7 @@ def parts_of(request: ScanRequest, target_bytes: int) -> Iterator[Part]:
             yield Part(
                 plan.file.planned,
                 tuple(
-                    PlannedBlock(block.block.ordinal, block.rows, block.condition is True)
+                    PlannedBlock(block.block.ordinal, block.rows, block.proven_rows)
                     for block in kept
                 ),
                 bytes=sum(sizes[place] for place in places),

@@ -41,6 +41,8 @@ class BlockPlan:
     rows: RowSelection
     condition: Condition = True
     """True where all rows match."""
+    certain: RowSelection | None = None
+    """Of the rows to evaluate, those that surely match; None: nobody knows of any."""
     proofs: Mapping[Check, Proof] = field(default_factory=dict)
     pages: Mapping[int, PageIndex] = field(default_factory=dict)
     """The pages of the leaves that are checked, by leaf index, as far as known."""
@@ -50,9 +52,16 @@ class BlockPlan:
     @property
     def proven_count(self) -> int:
         """How many of the rows surely match."""
+        return self.proven_rows.selected_count
+
+    @property
+    def proven_rows(self) -> RowSelection:
+        """The rows that surely match."""
         if self.condition is True:
-            return self.rows.selected_count
-        return (self.rows & prove(self.condition, self.proofs.__getitem__).certain).selected_count
+            return self.rows
+        if self.certain is None:
+            return RowSelection.none(self.rows.row_count)
+        return self.rows & self.certain
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -96,7 +105,7 @@ class FilePlan:
         if backward:
             waiting.reverse()
         if self.planned is not None or not self.decisions:
-            yield [_unproven(block) for block in waiting], []
+            yield [self._unproven(block) for block in waiting], []
             return
         count = 1 if few else pruning.MOST_BLOCKS
         while waiting:
@@ -108,12 +117,21 @@ class FilePlan:
         """The blocks that statistics leave, with what they leave of the condition."""
         for place, block in enumerate(self.placement.blocks):
             if self.planned is not None:
-                is_proven = self.planned[block.ordinal].is_proven
-                yield OpenBlock(block, self.rows_of(block), is_proven or self.condition)
+                rows, certain = self.rows_of(block), self.planned[block.ordinal].certain
+                is_proven = not (rows & ~certain).selects_any()
+                yield OpenBlock(block, rows, is_proven or self.condition)
             elif not self.whole.none[place]:
                 is_proven = bool(self.whole.all[place])
                 condition = is_proven or simplified(self.condition, partial(self._known, place))
                 yield OpenBlock(block, self.rows_of(block), condition)
+
+    def _unproven(self, block: OpenBlock) -> BlockPlan:
+        """A block of which no index is asked: nothing is known but what was found out elsewhere."""
+        every = RowSelection.all(block.block.num_rows)
+        nothing = Proof(every, RowSelection.none(every.row_count))
+        proofs = dict.fromkeys(checks_of(block.condition), nothing)
+        told = None if self.planned is None else self.planned[block.block.ordinal].certain
+        return BlockPlan(block.block, block.rows, block.condition, told, proofs)
 
     def _known(self, place: int, check: Check) -> bool | None:
         if check not in self.decisions:
@@ -165,19 +183,11 @@ def _planned(file: OpenFile, blocks: Sequence[OpenBlock]) -> tuple[list[BlockPla
         elif not (rows & ~proof.certain).selects_any():
             plans.append(BlockPlan(block.block, rows))
         else:
-            found = (index.proofs, index.pages, index.bounds)
+            found = (proof.certain, index.proofs, index.pages, index.bounds)
             plans.append(BlockPlan(block.block, rows, block.condition, *found))
     if dropped:
         by_pages.append(Verdict("block", file.reader.index_name, len(plans), len(dropped), dropped))
     return plans, verdicts + by_pages
-
-
-def _unproven(block: OpenBlock) -> BlockPlan:
-    """A block of which nothing is proven but its condition, if that is True."""
-    every = RowSelection.all(block.block.num_rows)
-    nothing = Proof(every, RowSelection.none(every.row_count))
-    proofs = dict.fromkeys(checks_of(block.condition), nothing)
-    return BlockPlan(block.block, block.rows, block.condition, proofs)
 
 
 def place(

@@ -25,8 +25,8 @@ class PlannedBlock:
     ordinal: int
     rows: RowSelection
     """The rows that may match."""
-    is_proven: bool
-    """Whether they all do."""
+    certain: RowSelection
+    """Those of them that surely do."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -116,7 +116,7 @@ def run_together(many: Sequence[Steps[T]], fetch: Fetch) -> list[T]:
         advance(position, None)
     while requests:
         asked, requests = requests, {}
-        for why in {request.why for request in asked.values()}:
+        for why in dict.fromkeys(request.why for request in asked.values()):
             group = {p: request for p, request in asked.items() if request.why == why}
             buffers = iter(fetch([r for request in group.values() for r in request.all], why))
             for position, request in group.items():

@@ -313,7 +313,7 @@ def test_wrong_counts_in_random_files_lose_and_add_no_row(number: int) -> None:
     check_wrong_counts(number, 12)
 
 
-@pytest.mark.slow
+@pytest.mark.deep
 @pytest.mark.parametrize("shard", range(10))
 def test_wrong_counts_in_many_random_files_lose_and_add_no_row(shard: int) -> None:
     for number in range(200 + 100 * shard, 300 + 100 * shard):

@@ -40,7 +40,7 @@ from tests.support.predicate_data import Predicates, make_file, open_source
 PHYSICAL_TYPE, NUM_VALUES = 1, 5  # fields of ColumnMetaData
 INTEGERS = (0, 1, 2)  # BOOLEAN, INT32, INT64: every value of these has bounds
 BOUNDS = ("min", "max", "min_value", "max_value")
-SLOW_FILES = 400
+DEEP_FILES = 400
 
 Change = Callable[[dict[str, Any], Struct, np.random.Generator], dict[str, Any]]
 
@@ -164,7 +164,7 @@ class Miscounted(Crafted):
 
 @pytest.mark.parametrize(
     "number",
-    [*range(QUICK), *(pytest.param(n, marks=pytest.mark.slow) for n in range(QUICK, SLOW_FILES))],
+    [*range(QUICK), *(pytest.param(n, marks=pytest.mark.deep) for n in range(QUICK, DEEP_FILES))],
 )
 def test_counts_that_contradict_something_lose_and_add_no_row(number: int) -> None:
     _, data = make_file(number)
