@@ -287,7 +287,7 @@ def test_values_that_moved_are_seen_by_the_statistics_of_their_strides(seed: int
     assert not list(differences(data, before, None, {"window": dict(ways(data, seed))["window"]()}))
 
 
-@pytest.mark.slow
+@pytest.mark.deep
 @pytest.mark.parametrize("shard", range(5))
 def test_many_damaged_streams_do_no_harm_and_give_no_other_rows(shard: int) -> None:
     count = 200 * MORE
