@@ -8,10 +8,12 @@ from dataclasses import dataclass
 
 from fretsaw.engine.plan import BlockPlan, FilePlan
 from fretsaw.engine.planner import Planner
+from fretsaw.engine.pruning import Verdict
 from fretsaw.engine.request import ScanRequest
 from fretsaw.engine.summary import Amount, BlockSummary, Plan
 from fretsaw.model.blocks import PageIndex
-from fretsaw.model.trace import Pruned, Trace, Why, trace
+from fretsaw.model.schema import SchemaNode
+from fretsaw.model.trace import Pruned, Trace, Why, record_pruned, trace
 from fretsaw.predicates.condition import checks_of
 from fretsaw.storage.source import source_name
 
@@ -157,7 +159,8 @@ def summarize(request: ScanRequest, piece_bytes: int) -> Plan:
 def _of_file(planner: Planner, plan: FilePlan, piece_bytes: int) -> _FileSummary:
     file, leaves = plan.file, planner.leaves_of(plan)
     verdicts, blocks = plan.verdicts(), []
-    for group, dropped_there in plan.block_plans(few=False, backward=False):
+    backward = planner.query.predicate is not None and planner.query.window.tail is not None
+    for group, dropped_there in plan.block_plans(few=False, backward=backward):
         verdicts += dropped_there
         blocks += group
     dropped = dict(plan.placement.dropped)
@@ -178,7 +181,7 @@ def _of_file(planner: Planner, plan: FilePlan, piece_bytes: int) -> _FileSummary
             for chunk in file.chunks(block, leaves)
         ),
         proven=sum(block.proven_count for block in blocks),
-        pruned=[verdict.told(file.name, file, leaves) for verdict in verdicts],
+        pruned=_told(plan, verdicts, leaves),
     )
 
 
@@ -207,3 +210,15 @@ def _of_block(file: str, plan: BlockPlan, pages: Sequence[PageIndex]) -> BlockSu
             sum(index.dictionary_size + int(index.sizes[hit].sum()) for index, hit in kept),
         ),
     )
+
+
+def _told(
+    plan: FilePlan, verdicts: Sequence[Verdict], leaves: Sequence[SchemaNode]
+) -> list[Pruned]:
+    """What was dropped of a file, which whoever traces learns too."""
+    if plan.condition is False:
+        return []
+    pruned = [verdict.told(plan.file.name, plan.file, leaves) for verdict in verdicts]
+    for record in pruned:
+        record_pruned(record)
+    return pruned

@@ -114,11 +114,12 @@ def rows_left(request: ScanRequest) -> RowSelection:
     planner = Planner(request)
     planner.columns.check()
     (plan,) = planner.file_plans()
-    kept = {
-        block.block.ordinal: block.rows
-        for group, _ in plan.block_plans(few=False, backward=False)
-        for block in group
-    }
+    leaves = partial(planner.leaves_of, plan)
+    tell(plan.file, plan.verdicts(), leaves)
+    kept: dict[int, RowSelection] = {}
+    for group, verdicts in plan.block_plans(few=False, backward=False):
+        tell(plan.file, verdicts, leaves)
+        kept |= {block.block.ordinal: block.rows for block in group}
     return RowSelection().concat(
         *(
             kept.get(block.ordinal, RowSelection.none(block.num_rows))

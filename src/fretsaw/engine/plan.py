@@ -185,8 +185,10 @@ def _planned(file: OpenFile, blocks: Sequence[OpenBlock]) -> tuple[list[BlockPla
         else:
             found = (proof.certain, index.proofs, index.pages, index.bounds)
             plans.append(BlockPlan(block.block, rows, block.condition, *found))
-    if dropped:
-        by_pages.append(Verdict("block", file.reader.index_name, len(plans), len(dropped), dropped))
+    if dropped:  # whose bytes the verdicts on their pages count
+        told_by = {index.told_by for found in indexes for index in found.pages.values()}
+        source = next(filter(None, told_by), file.reader.index_name)
+        by_pages.append(Verdict("block", source, len(plans), len(dropped)))
     return plans, verdicts + by_pages
 
 

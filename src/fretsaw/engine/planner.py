@@ -15,6 +15,7 @@ from fretsaw.engine.pruning import by_folders
 from fretsaw.engine.query import Window
 from fretsaw.engine.request import ScanRequest
 from fretsaw.model.schema import SchemaNode
+from fretsaw.model.trace import record_pruned
 from fretsaw.predicates.condition import checks_of
 
 T = TypeVar("T")
@@ -39,6 +40,8 @@ class Planner:
         if opened is not None and opened.source.closed:
             opened = None
         is_settled = request.target is not None
+        for verdict in self.verdicts:
+            record_pruned(verdict.told(self.listing.name))
         self.files = Files(self.listing, self.entries, request.options, opened, is_settled)
         self.columns = Columns(self.files, self.listing, request)
         self.believes_indexes = request.options.indexes
@@ -47,6 +50,11 @@ class Planner:
     @property
     def _knows_first_row(self) -> bool:
         return self.listing.entries[0].first_row is not None
+
+    @property
+    def reads_whole_files(self) -> bool:
+        """Whether all rows of all files are the result."""
+        return self.query.selects_all and not self.query.window and self._planned is None
 
     @property
     def knows_places(self) -> bool:

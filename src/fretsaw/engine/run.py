@@ -26,7 +26,6 @@ from fretsaw.model.arrays import interleaved, joined
 from fretsaw.model.blocks import Block, PageIndex
 from fretsaw.model.schema import SchemaNode
 from fretsaw.model.selection import RowSelection
-from fretsaw.model.trace import record_pruned
 from fretsaw.predicates.condition import checks_of
 from fretsaw.storage import buffer_pool
 from fretsaw.storage.requests import Kept
@@ -144,8 +143,6 @@ def _shaped(planner: Planner, shape_of: Callable[[OpenFile], Shape[T]]) -> Itera
     """The blocks to read, in order; from the end on for a tail under a predicate."""
     window = planner.query.window
     backward = planner.query.predicate is not None and window.tail is not None
-    for verdict in planner.verdicts:
-        record_pruned(verdict.told(planner.listing.name))
     for plan in planner.file_plans():
         checked = [check.leaf for check in checks_of(plan.condition)]
         shape: Shape[T] | None = None
@@ -155,7 +152,8 @@ def _shaped(planner: Planner, shape_of: Callable[[OpenFile], Shape[T]]) -> Itera
         ) -> list[SchemaNode]:
             return [*shape_of(file).leaves, *more]
 
-        tell(plan.file, plan.verdicts(), leaves)
+        if plan.condition is not False:  # nobody asks what files without a match would give
+            tell(plan.file, plan.verdicts(), leaves)
         for blocks, verdicts in plan.block_plans(window.rows_needed is not None, backward):
             tell(plan.file, verdicts, leaves)
             for block in blocks:

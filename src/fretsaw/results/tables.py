@@ -89,7 +89,7 @@ def count(planner: Planner) -> int:
     query = planner.query
     if query.predicate is not None:
         return sum(run(planner, lambda _: RowCount(), COUNT_PIECE))
-    if query.selects_all and not query.window:
+    if planner.reads_whole_files:
         planner.files.expect_all()
         return sum(file.num_rows for file in planner.files.in_order())
     return sum(placement.rows.selected_count for _, _, placement in planner.placements())

@@ -101,6 +101,28 @@ def run(steps: Steps[T], fetch: Fetch) -> T:
     return run_together([steps], fetch)[0]
 
 
+def together(many: Sequence[Steps[T]]) -> Steps[list[T]]:
+    """Several runs of steps as one: what they ask for at a time is one request."""
+    results: dict[int, T] = {}
+    asked: dict[int, Request] = {}
+
+    def advance(position: int, buffers: Sequence[pa.Buffer] | None) -> None:
+        try:
+            asked[position] = many[position].send(cast(Sequence[pa.Buffer], buffers))
+        except StopIteration as stop:
+            results[position] = stop.value
+
+    for position in range(len(many)):
+        advance(position, None)
+    while asked:
+        wave, asked = asked, {}
+        ranges = [place for request in wave.values() for place in request.ranges]
+        buffers = iter((yield Request(ranges, next(iter(wave.values())).why)))
+        for position, request in wave.items():
+            advance(position, [next(buffers) for _ in request.ranges])
+    return [results[position] for position in range(len(many))]
+
+
 def run_together(many: Sequence[Steps[T]], fetch: Fetch) -> list[T]:
     """Drive several runs side by side: what they ask for at a time is fetched at once."""
     results: dict[int, T] = {}

@@ -2,7 +2,9 @@
 
 import io
 import math
+import os
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -164,3 +166,46 @@ def test_small_pages_are_read_as_they_are() -> None:
     with fs.trace() as trace:
         assert fs.scan(data).filter(col("x") == 30_000).to_arrow()["row"].to_pylist() == [30_000]
     assert {pruned.source for pruned in trace.pruned} == {"statistics"}
+
+
+@versions
+def test_nulls_that_pages_count_otherwise_than_their_chunk_are_not_believed(version: str) -> None:
+    values = [None if i % 8_000 == 5 else i for i in range(ROWS)]
+
+    def none_missing(statistics: Struct) -> None:
+        statistics[NULL_COUNT] = (statistics[NULL_COUNT][0], 0)
+
+    data = Pages(written(pa.array(values, pa.int64()), version)).changed(told(none_missing))
+    nulls = [i for i, value in enumerate(values) if value is None]
+    assert found(data, col("x").is_null())[0] == nulls
+    assert len(found(data, col("x").is_not_null())[0]) == ROWS - len(nulls)
+
+
+def test_headers_that_claim_other_rows_are_no_reason_not_to_plan() -> None:
+    """Some writers told as many rows as values in version 2 pages of lists."""
+    lists = pa.array([[i, i + 1] for i in range(ROWS)])
+    num_values, num_rows = 1, 3
+
+    def as_many(header: Struct, body: bytes) -> list[tuple[Struct, bytes]]:
+        if V2 in header:
+            header[V2][1][num_rows] = header[V2][1][num_values]
+        return [(header, body)]
+
+    data = Pages(written(lists, "2.0")).changed(as_many)
+    assert fs.scan(data).filter(col("x").any() > ROWS - 3).count() == 3
+    with fs.open(data) as file:
+        assert file.prune(col("x").any() > 5).selected_count == ROWS
+
+
+def test_headers_are_asked_once(tmp_path: Path) -> None:
+    path = tmp_path / "x.parquet"
+    path.write_bytes(written(pa.array(range(ROWS)), row_group_size=ROWS // 4))
+    os.utime(path, ns=(0, 0))
+    with fs.open(path) as file:
+        scan = file.scan().filter(col("x") == 30_000)
+        with fs.trace() as first:
+            assert scan.count() == 1
+        with fs.trace() as second:
+            assert scan.count() == 1
+    assert first.index_bytes > 0
+    assert second.index_bytes == 0

@@ -19,6 +19,7 @@ from fretsaw.formats.parquet.pages import SMALL_PAGE, CorruptPage, Page, hop
 from fretsaw.model.blocks import Int64s, PageIndex
 from fretsaw.storage.requests import Request, Steps
 
+_MOST_ASKED = 256  # pages of a chunk whose headers are asked only for what they say of values
 _MOST_COUNTED = 8 << 20  # bytes of pages that are decompressed only to count their records
 
 
@@ -115,20 +116,21 @@ class Hopped:
 def told_pages(chunk: Chunk) -> Steps[list[Page] | None]:
     """All data pages of a chunk, if their own headers say what values they hold.
 
-    None as soon as one does not, where they do not tell their rows, or where pages are so small
-    that their headers are no less to read than they are.
+    None as soon as one does not, where they do not tell their rows, where the chunk is one page, or
+    where pages are so small or so many that to ask for their headers costs more than it may save.
     """
-    told, first, values = True, True, 0
+    told, values, headers = True, 0, 0
 
     def enough(page: Page) -> bool:
-        nonlocal told, first, values
+        nonlocal told, values, headers
         values += page.num_values
+        headers += 1
         if page.is_data:
-            is_small = first and page.size <= SMALL_PAGE and page.offset + page.size < chunk.end
-            first = False
+            is_only = values >= chunk.num_values and headers <= 2
+            is_small = page.size <= SMALL_PAGE and values < chunk.num_values
             says_rows = _rows(page, chunk.leaf.is_repeated) is not None
-            told = page.statistics is not None and says_rows and not is_small
-        return not told or values >= chunk.num_values
+            told = page.statistics is not None and says_rows and not is_small and not is_only
+        return not told or values >= chunk.num_values or headers > _MOST_ASKED
 
     try:
         pages = yield from hop(chunk.start, chunk.end, enough, metadata.ToldPageHeader)
@@ -249,6 +251,8 @@ def _records(chunk: Chunk, page: Page, stored: pa.Buffer, highest: int, verify: 
         return page.num_rows
     _, body = contents(page, stored, chunk.codec, chunk.always_compressed, verify)
     levels = memoryview(readable(body))[: body.size]
+    if page.header.data_page_header is None:
+        raise UnknownLevels("a page of version 2 that does not tell its rows")
     encoding = page.header.data_page_header.repetition_level_encoding
     return count_records(levels, page.num_values, encoding, highest)
 

@@ -280,6 +280,7 @@ ToldPageHeader = _struct(
         _struct(
             "ToldDataPageV2",
             num_values=(1, _INT),
+            num_nulls=(2, _INT),
             num_rows=(3, _INT),
             encoding=(4, _INT),
             statistics=(8, Statistics),

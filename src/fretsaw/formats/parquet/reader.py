@@ -7,7 +7,7 @@ with a file into a `FileFormatError` that names the file, the column and the row
 import binascii
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 import numpy as np
@@ -34,7 +34,7 @@ from fretsaw.formats.parquet.index import (
     offset_index,
     told_pages,
 )
-from fretsaw.formats.parquet.pages import CorruptPage
+from fretsaw.formats.parquet.pages import CorruptPage, Page
 from fretsaw.formats.parquet.schema import Ambiguous
 from fretsaw.formats.parquet.statistics import (
     Order,
@@ -55,7 +55,7 @@ from fretsaw.model.schema import SchemaNode
 from fretsaw.model.selection import RowSelection
 from fretsaw.storage.buffer_pool import Allocate
 from fretsaw.storage.footer_cache import PAGES
-from fretsaw.storage.requests import Request, Steps
+from fretsaw.storage.requests import Request, Steps, together
 
 _DECODED_WIDTH = {"BOOLEAN": 1, "INT32": 4, "INT64": 8, "INT96": 8, "FLOAT": 4, "DOUBLE": 8}
 
@@ -163,10 +163,13 @@ class ParquetReader:
         buffers = iter((yield Request(wanted, "index")) if wanted else ())
         pages: list[PageIndex | None] = []
         indexes = []
+        unindexed = [block for block, both in zip(blocks, places, strict=True) if not both]
+        steps = [self._told_by_headers(block, leaf) for block in unindexed]
+        by_headers = iter((yield from together(steps)) if steps else ())
         told: dict[int, Bounds] = {}
         for place, (block, both) in enumerate(zip(blocks, places, strict=True)):
             if not both:
-                described = yield from self._told_by_headers(block, leaf)
+                described = next(by_headers)
                 pages.append(None if described is None else described[0])
                 if described is not None:
                     told[place] = described[1]
@@ -190,20 +193,34 @@ class ParquetReader:
         self, block: Block, leaf: SchemaNode
     ) -> Steps[tuple[PageIndex, Bounds] | None]:
         """The pages of a chunk without any index, and what their headers say of their values."""
-        if self._offset_index_place(block, leaf) is not None:
+        key = (self._token, block.ordinal, leaf.leaf_index, leaf.as_stored, "told")
+        known = cast(_Told | None, PAGES.get(key))
+        order, trusts = self._order(leaf), self._trusts(leaf)
+        if known is None:
+            known = yield from self._read_headers(block, leaf)
+            PAGES.put(key, known, known.nbytes)
+        if known.index is None:
             return None
-        with self._translated(_at(leaf, block.ordinal)):
+        row_counts, chunk = known.index.row_counts, [self._indexed(block, leaf)]
+        (total,) = chunk_null_counts(chunk, np.array([block.num_rows]), trusts).tolist()
+        return known.index, header_bounds(known.pages, row_counts, order, trusts, total)
+
+    def _read_headers(self, block: Block, leaf: SchemaNode) -> Steps["_Told"]:
+        if self._offset_index_place(block, leaf) is not None or self._order(leaf) is None:
+            return _Told((), None)
+        try:
             chunk = self._chunk(block, leaf)
             pages = yield from told_pages(chunk)
             if pages is None:
-                return None
+                return _Told((), None)
             hopped = hopped_pages(chunk, pages)
             index = hopped_index(self.chunk(block, leaf), chunk, hopped)
-            if len(index.sizes) > len(pages):  # rows that no page has
-                return None
+        except (FileFormatError, InvalidIndex):  # who reads the column will tell
+            return _Told((), None)
+        if len(index.sizes) != len(pages):  # rows that no page has
+            return _Told((), None)
         PAGES.put((self._token, block.ordinal, leaf.leaf_index), hopped, hopped.nbytes)
-        bounds = header_bounds(pages, index.row_counts, self._order(leaf), self._trusts(leaf))
-        return replace(index, told_by="page headers"), bounds
+        return _Told(tuple(pages), replace(index, told_by="page headers"))
 
     def bloom_rows(
         self, block: Block, leaf: SchemaNode, keys: Sequence[Any]
@@ -413,6 +430,19 @@ class ParquetReader:
                 f"{self._name}: {what} cannot be read: {' '.join(str(error).split()).rstrip('.')}; "
                 f"the file is corrupt or uses what pyarrow {pa.__version__} does not support"
             ) from error
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Told:
+    """The pages of a chunk, if their headers say what values they hold."""
+
+    pages: Sequence[Page]
+    index: PageIndex | None
+
+    @property
+    def nbytes(self) -> int:
+        """How much memory this takes, roughly."""
+        return 64 + 1000 * len(self.pages)
 
 
 def _in_order(

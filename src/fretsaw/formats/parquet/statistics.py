@@ -129,16 +129,36 @@ def chunk_bounds(
 
 
 def header_bounds(
-    pages: Sequence[Page], row_counts: Int64s, order: Order | None, trusts: "Trusts"
+    pages: Sequence[Page],
+    row_counts: Int64s,
+    order: Order | None,
+    trusts: "Trusts",
+    total: int,
 ) -> Bounds:
-    """What the headers of a leaf's pages say: statistics of pages are those of chunks."""
+    """What the headers of a leaf's pages say: statistics of pages are those of chunks.
+
+    The nulls of all pages are `total`, where that is known; version 2 tells those of a page twice.
+    """
     chunks = [
         SimpleNamespace(
             meta_data=SimpleNamespace(statistics=page.statistics, num_values=page.num_values)
         )
         for page in pages
     ]
-    return chunk_bounds(chunks, row_counts, order, trusts)
+    bounds = chunk_bounds(chunks, row_counts, order, trusts)
+    counts = [page.statistics.null_count for page in pages]
+    miscounted = np.array([_is_miscounted(page) for page in pages], np.bool_)
+    if total >= 0 and None not in counts and sum(counts) != total:
+        miscounted[:] = True
+    bounds.null_counts[miscounted & ~np.full(len(pages), trusts.no_nulls)] = -1
+    bounds.all_null[miscounted] = False
+    return bounds
+
+
+def _is_miscounted(page: Page) -> bool:
+    """Whether the header of a page says two different things about its nulls."""
+    again, counted = page.header.data_page_header_v2, page.statistics.null_count
+    return None not in (again, counted) and again.num_nulls not in (None, counted)
 
 
 def _statistics(chunks: Sequence[Any]) -> tuple[list[Any], Int64s]:
