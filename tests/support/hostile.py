@@ -38,6 +38,9 @@ Case = dict[str, Any]
 SECONDS = 20
 MEMORY = 3 << 30
 
+ODD_MAP = "MAP-annotated group"
+"""What pyarrow says of maps that are spelled in other ways, which are read all the same."""
+
 
 def memory(key: str) -> int:
     """What the kernel says of this process, in bytes."""
@@ -258,7 +261,9 @@ def check(cases: list[Case], *, must_fail: bool = False) -> None:
         if "error" in result:
             fine &= case["name"] != "unchanged"
         else:
-            fine &= not must_fail and result["verdict"] in ("same", "as before")
+            fine &= not must_fail and (
+                result["verdict"] in ("same", "as before") or ODD_MAP in result["verdict"]
+            )
         if not fine:
             flaws[case["name"]] = result
     listed = "\n".join(f"{name}: {json.dumps(result)}" for name, result in flaws.items())
