@@ -184,7 +184,13 @@ def test_counts_that_contradict_something_lose_and_add_no_row(number: int) -> No
             except fs.FileFormatError:  # a number of values that is not that of the rows
                 continue
             assert every == source.matches(tree)
-            assert row_numbers(believing) == every, (tree, made)
+            try:
+                found = row_numbers(believing)
+            except fs.FileFormatError as error:  # pages without rows that are said to hold values
+                assert "none is null" in made
+                assert "a page that has values has no rows" in str(error)
+                continue
+            assert found == every, (tree, made)
 
 
 def test_a_page_with_as_many_nulls_as_rows_below_a_list_is_not_null() -> None:
