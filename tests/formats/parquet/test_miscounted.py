@@ -187,8 +187,8 @@ def test_counts_that_contradict_something_lose_and_add_no_row(number: int) -> No
             try:
                 found = row_numbers(believing)
             except fs.FileFormatError as error:  # pages without rows that are said to hold values
-                assert "none is null" in made
-                assert "a page that has values has no rows" in str(error)
+                if "a page that has values has no rows" not in str(error):
+                    raise
                 continue
             assert found == every, (tree, made)
 
