@@ -282,7 +282,7 @@ def test_a_directory_without_files_is_an_error(tmp_path: Path) -> None:
         fs.scan(tmp_path).to_arrow()
 
 
-@pytest.mark.parametrize("source", [3, None, 1.5, object(), {"a": 1}], ids=type)
+@pytest.mark.parametrize("source", [3, None, 1.5, object()], ids=type)
 def test_what_cannot_be_read_from_is_a_type_error(source: Any) -> None:
     with pytest.raises(TypeError):
         fs.scan(source).to_arrow()

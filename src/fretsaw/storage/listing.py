@@ -9,7 +9,7 @@ import fnmatch
 import glob
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias, cast
 from urllib.parse import unquote
@@ -97,7 +97,6 @@ def origins_of(sources: Sources) -> tuple[Origin, ...]:
     """What was named, one by one, with paths made absolute."""
     is_one = isinstance(sources, str | os.PathLike) or is_file_object(sources)
     is_one = is_one or _is_buffer(sources) or not isinstance(sources, Iterable)
-    is_one = is_one or isinstance(sources, Mapping)  # which names no sources: an error, as one
     given = [sources] if is_one else list(cast(Iterable[object], sources))
     if not given:
         raise SourceNotFoundError("no sources were given: name at least one file")
