@@ -301,10 +301,20 @@ def numbers(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def python_worker(pid: int, folder: Path) -> int:
-    """Of the siblings of a Python worker, the one that feeds it: it reads the files."""
-    [found] = [each for each in children(parent(pid)) if each != pid and reads_from(each, folder)]
+    """Of the siblings of a Python worker, one that feeds such a worker.
+
+    It has a file open, or, if it has read all that it was given, has worked more than the others.
+    """
+    siblings = [each for each in children(parent(pid)) if each != pid]
+    found = max(siblings, key=lambda each: (reads_from(each, folder), work_of(each)))
     assert b"pyspark" in Path(f"/proc/{found}/cmdline").read_bytes()
     return found
+
+
+def work_of(pid: int) -> int:
+    """Processor time that a process has used, in ticks."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return int(fields[11]) + int(fields[12])
 
 
 def executor(pid: int, folder: Path) -> int:
