@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.orc
 import pyarrow.parquet as pq
 import pytest
 
@@ -88,3 +89,22 @@ def test_plans_name_the_source_that_dropped_a_block() -> None:
     plan = fs.scan(data).filter(col("x").is_in([values[1], values[399]])).plan()
     assert plan.dropped == {"statistics": 3, "Bloom filter": 1}
     assert fs.scan(data).filter(col("x").is_in([])).plan().dropped == {"predicate": 4}
+
+
+@pytest.mark.parametrize("format", ["parquet", "orc"])
+def test_a_tail_over_several_blocks_keeps_the_order_of_the_rows(
+    format: str, tmp_path: Path
+) -> None:
+    values = list(range(4_000))
+    for at in range(2):
+        table = pa.table({"x": values[at * 2_000 : (at + 1) * 2_000]})
+        path = tmp_path / f"{at}.{format}"
+        if format == "parquet":
+            pq.write_table(table, path, row_group_size=300)
+        else:
+            pa.orc.write_table(table, path, stripe_size=1, batch_size=300)
+    matching = [value for value in values if value % 2_000 not in (7, 1_999)]
+    scan = fs.scan(tmp_path).filter(~col("x").is_in([7, 1_999, 2_007, 3_999]))
+    for count in (1, 299, 1_000, 2_500, 5_000):
+        found = scan.tail(count).to_arrow()["x"].to_pylist()
+        assert found == matching[-count:]
