@@ -2,7 +2,8 @@
 
 In come rows, names and places; out come the values that the other packages hand to each other.
 
-- `selection`: rows as runs, and their algebra (`RowSelection`)
+- `selection`: which rows (`RowSelection`)
+- `runs`, `row_arguments`: the algebra of runs of rows, and rows as users hand them over
 - `schema`: the tree of a file's columns (`SchemaNode`), and paths into it
 - `blocks`: row groups and stripes, their pages, and bounds of values
 - `block_predicates`: blocks chosen by where they live (`byte_range`, `blocks`)

@@ -8,8 +8,9 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from fretsaw.model.blocks import Int64s
+from fretsaw.model.runs import bits_of
 from fretsaw.model.schema import with_leaves
-from fretsaw.model.selection import RowSelection, bits_of
+from fretsaw.model.selection import RowSelection
 
 Array: TypeAlias = npt.NDArray[Any]
 
