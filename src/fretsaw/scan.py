@@ -322,7 +322,9 @@ class Scan:
         {"id":8,"city":null}
         """
         with importing:
-            from fretsaw.results.write.files import destination, format_of, write_file
+            from fretsaw.results.write.files import write_file
+            from fretsaw.results.write.formats import format_of
+            from fretsaw.results.write.places import destination
 
         chosen, listing = format_of(path, format), self.request.listing()
         place = destination(path, listing.entries)

@@ -29,7 +29,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import fretsaw as fs
-from fretsaw.results.write.files import FORMATS, format_of, staged_directory, write_file
+from fretsaw.results.write.files import write_file
+from fretsaw.results.write.formats import FORMATS, format_of
+from fretsaw.results.write.places import staged_directory
 
 ROWS = 1_000
 PARTS = 2
@@ -745,7 +747,8 @@ ENDLESS = """
 import sys
 import numpy as np
 import pyarrow as pa
-from fretsaw.results.write.files import staged_directory, write_file
+from fretsaw.results.write.files import write_file
+from fretsaw.results.write.places import staged_directory
 
 batch = pa.record_batch({"n": np.random.default_rng(1).integers(0, 2**62, 200_000)})
 

@@ -8,15 +8,11 @@ from typing import BinaryIO
 import pyarrow as pa
 import pyarrow.csv
 
-from fretsaw.results.write.files import (
-    csv_table,
-    destination,
-    require_text,
-    require_types,
-    staged_directory,
-    write_file,
-)
+from fretsaw.results.write.files import write_file
+from fretsaw.results.write.formats import require_types
 from fretsaw.results.write.json_lines import lines
+from fretsaw.results.write.places import destination, staged_directory
+from fretsaw.results.write.text import csv_table, require_text
 from fretsaw.storage.listing import Entry
 
 PART_BYTES = 256 << 20

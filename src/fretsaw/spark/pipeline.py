@@ -26,13 +26,9 @@ from fretsaw.engine.parts import Part
 from fretsaw.engine.query import Query, Window
 from fretsaw.engine.request import ScanRequest
 from fretsaw.engine.target import union
-from fretsaw.results.write.files import (
-    destination,
-    format_of,
-    require_types,
-    staged_directory,
-    write_file,
-)
+from fretsaw.results.write.files import write_file
+from fretsaw.results.write.formats import format_of, require_types
+from fretsaw.results.write.places import destination, staged_directory
 from fretsaw.scan import Scan
 from fretsaw.spark import tasks
 from fretsaw.spark.report import Report, Reports

@@ -1,5 +1,8 @@
 """Results as files, complete or absent.
 
-- `files`: where a file may be written, and how each format is
+- `files`: a result written to a place, in a format
+- `places`: where that may be, and how it is complete or absent
+- `formats`: how each format is called and written
+- `types`, `text`: the types that a format has, and values as text
 - `json_lines`: values as JSON, a line for each row
 """
