@@ -16,7 +16,7 @@ RANKS = (
     {"formats"},
     {"engine"},
     {"results"},
-    {"scan", "datafile", "cache"},
+    {"scan", "datafile", "arguments", "cache"},
     {"spark"},
     {"cli"},
 )

@@ -7,32 +7,34 @@ for. Each result opens the file, resolves the query against it, and runs it.
 import operator
 import os
 import sys
-from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import reduce
-from importlib import import_module
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
+from fretsaw.arguments import (
+    Named,
+    Rows,
+    require_batch_size,
+    require_predicate,
+    to_count,
+    to_paths,
+    to_row_numbers,
+)
 from fretsaw.engine.request import ScanRequest
 from fretsaw.engine.summary import Plan
-from fretsaw.errors import not_text
 from fretsaw.formats.interface import ReadOptions
 from fretsaw.model.block_predicates import BlockPredicate
-from fretsaw.model.blocks import Int64s
 from fretsaw.model.locks import importing
-from fretsaw.model.schema import Path, spelled
+from fretsaw.model.schema import Path
 from fretsaw.model.selection import RowSelection
 from fretsaw.model.trace import trace
-from fretsaw.predicates.expression import Column, Predicate
-from fretsaw.storage.listing import Listing, Sources, names_of, origins_of, picklable
-from fretsaw.storage.origins import is_file_object
-from fretsaw.storage.source import Origin
+from fretsaw.predicates.expression import Predicate
+from fretsaw.storage.listing import Sources, names_of, origins_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -44,10 +46,6 @@ if TYPE_CHECKING:
     from fretsaw.results.rows import Row
 
 # What runs a scan is imported when one is run: half of the time to import all of this.
-
-Named: TypeAlias = Path | Column
-"""How a user names a column of a projection."""
-Rows: TypeAlias = RowSelection | Sequence[int] | npt.NDArray[Any] | pa.Array | pa.ChunkedArray
 
 BATCH_ROWS = 128 << 10
 STREAM_PIECE = 16 << 20
@@ -99,7 +97,7 @@ class Scan:
         """Read only these columns, in this order; no argument: no columns, only rows."""
         if self.request.query.columns is not None:
             raise ValueError("select() was called before: name all columns in one call")
-        return self._with(columns=_paths(columns))
+        return self._with(columns=to_paths(columns))
 
     def filter(self, *predicates: "Predicate | BlockPredicate | str") -> "Scan":
         """Read only the rows that match all, of the blocks that are kept; several calls are ANDed.
@@ -120,7 +118,7 @@ class Scan:
                 from fretsaw.predicates.sql import parse
 
             predicate = parse(predicate)
-        _require_predicate(predicate)
+        require_predicate(predicate)
         before = query.predicate
         return self._with(predicate=predicate if before is None else before & predicate)
 
@@ -129,26 +127,26 @@ class Scan:
         self._require_no_window()
         if self.request.query.rows is not None:
             raise ValueError("select_rows() was called before: combine the selections with &")
-        numbers = rows if isinstance(rows, RowSelection) else np.unique(_row_numbers(rows))
+        numbers = rows if isinstance(rows, RowSelection) else np.unique(to_row_numbers(rows))
         return self._with(rows=numbers)
 
     def skip(self, n: int) -> "Scan":
         """Leave out the first `n` rows of the result set (SQL's OFFSET)."""
         if self.request.query.window.skip is not None:
             raise ValueError("skip() was called before: a scan has one")
-        return self._with_window(skip=_count("skip", n))
+        return self._with_window(skip=to_count("skip", n))
 
     def head(self, n: int = 5) -> "Scan":
         """At most the first `n` rows of the result set, behind those skipped (SQL's LIMIT)."""
         if self.request.query.window.head is not None:
             raise ValueError("head() was called before: a scan has one")
-        return self._with_window(head=_count("head", n))
+        return self._with_window(head=to_count("head", n))
 
     def tail(self, n: int = 5) -> "Scan":
         """At most the last `n` rows of the result set."""
         if self.request.query.window.tail is not None:
             raise ValueError("tail() was called before: a scan has one")
-        return self._with_window(tail=_count("tail", n))
+        return self._with_window(tail=to_count("tail", n))
 
     def with_row_index(self, name: str = "index") -> "Scan":
         """Add the physical row number as the first column, int64."""
@@ -176,8 +174,11 @@ class Scan:
 
         `batch_size` caps the rows of a batch.
         """
-        _require_batch_size(batch_size)
-        return _cut(self._tables(), min(batch_size or BATCH_ROWS, sys.maxsize))
+        require_batch_size(batch_size)
+        with importing:
+            from fretsaw.results import tables
+
+        return tables.cut(self._tables(), min(batch_size or BATCH_ROWS, sys.maxsize))
 
     def rows(self) -> Iterator["Row"]:
         """Stream the result row by row, as Python objects.
@@ -204,7 +205,7 @@ class Scan:
         >>> sum(batch.values.sum() for batch in scan(path).column("fare"))
         np.float64(19.5)
         """
-        _require_batch_size(batch_size)
+        require_batch_size(batch_size)
         known = leaf if isinstance(leaf, str | tuple) else operator.index(leaf)
         return (batch[0] for batch in self._only(known)._column_batches(known, batch_size))
 
@@ -218,7 +219,7 @@ class Scan:
         ...     (batch["fare"].values + batch["tip"].values).tolist()
         [8.5, 14.0]
         """
-        _require_batch_size(batch_size)
+        require_batch_size(batch_size)
         return self._column_batches(None, batch_size)
 
     def to_reader(self) -> pa.RecordBatchReader:
@@ -228,7 +229,8 @@ class Scan:
 
         planner = self._planner()
         pieces = tables.stream(planner, STREAM_PIECE)  # of the same files as the schema
-        return pa.RecordBatchReader.from_batches(planner.columns.schema, _cut(pieces, BATCH_ROWS))
+        batches = tables.cut(pieces, BATCH_ROWS)
+        return pa.RecordBatchReader.from_batches(planner.columns.schema, batches)
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         return self.to_reader().__arrow_c_stream__(requested_schema)
@@ -243,15 +245,9 @@ class Scan:
     def to_pandas(self) -> "pd.DataFrame":
         """The whole result as a pandas data frame."""
         with importing:
-            import_module("pandas")
-        table = self.to_arrow()
-        try:
-            return table.to_pandas()
-        except (pa.ArrowException, UnicodeDecodeError) as error:
-            for name, column in zip(table.column_names, table.columns, strict=True):
-                if not _is_text(column):
-                    raise not_text(names_of(self._origins()), name) from error
-            raise
+            from fretsaw.results import pandas_frame
+
+        return pandas_frame.from_table(self.to_arrow(), names_of(self.request.origins))
 
     def to_polars(self) -> "pl.DataFrame":
         """The whole result as a polars data frame."""
@@ -268,7 +264,7 @@ class Scan:
                 "take() reads physical rows by their numbers; leave out filter(), select_rows(), "
                 "skip(), head() and tail(), or use select_rows() instead of take()"
             )
-        numbers = rows.indices() if isinstance(rows, RowSelection) else _row_numbers(rows)
+        numbers = rows.indices() if isinstance(rows, RowSelection) else to_row_numbers(rows)
         unique, positions = np.unique(numbers, return_inverse=True)
         found = self._with(rows=unique).to_arrow()
         in_order = len(unique) == len(numbers) and bool((np.diff(positions) > 0).all())
@@ -360,12 +356,6 @@ class Scan:
 
     # Inside -------------------------------------------------------------------------------------
 
-    def _origins(self) -> Sequence[Origin]:
-        sources = self.request.sources
-        if isinstance(sources, Listing):
-            return [entry.origin for entry in sources.entries]
-        return sources
-
     def _planner(self) -> "Planner":
         with importing:
             from fretsaw.engine.planner import Planner
@@ -422,89 +412,7 @@ class Scan:
             raise ValueError("filter before skip/head/tail: they count the rows that match")
 
     def __reduce__(self) -> tuple[Any, ...]:
-        if any(is_file_object(origin) for origin in self._origins()):
-            raise TypeError("a scan of an open file cannot be pickled: scan its path or its bytes")
-        sources = self.request.sources
-        if isinstance(sources, Listing):
-            entries = (replace(e, origin=picklable(e.origin)) for e in sources.entries)
-            sources = replace(sources, entries=tuple(entries))
-        else:
-            sources = tuple(map(picklable, sources))
-        return Scan, (replace(self.request, sources=sources, opened=None),)
+        return Scan, (self.request.picklable(),)
 
     def __repr__(self) -> str:
-        return f"Scan({names_of(self._origins())!r}{self.request.query})"
-
-
-def _cut(tables: Iterator[pa.Table], batch_size: int) -> Iterator[pa.RecordBatch]:
-    while (table := next(tables, None)) is not None:
-        batches = deque(table.to_batches(max_chunksize=batch_size))
-        del table  # neither it nor a batch stays alive while the next ones are decoded
-        while batches:
-            yield batches.popleft()
-
-
-def _require_predicate(given: object) -> None:
-    if not isinstance(given, Predicate):
-        hint = "; say what it is compared with" if isinstance(given, Column) else ""
-        raise TypeError(
-            f"filter() takes a predicate such as col('fare') > 100 or 'fare > 100', or a block "
-            f"predicate, fs.byte_range(...) or fs.blocks(...), not {given!r}{hint}"
-        )
-
-
-def _paths(columns: Sequence[Named | list[Named]]) -> tuple[Path, ...]:
-    """The paths of columns that are named one by one or in lists."""
-    paths: list[Path] = []
-    for column in columns:
-        if isinstance(column, list):
-            paths += _paths(column)
-            continue
-        path = column.path if isinstance(column, Column) else column
-        exact = isinstance(path, tuple) and all(isinstance(step, str) for step in path)
-        if not exact and not isinstance(path, str):
-            raise TypeError(f"a column is named by a str or a tuple of them, not {column!r}")
-        if isinstance(column, Column) and (column.fold or column.is_physical):
-            raise TypeError(f"{column!r} is for predicates; select {spelled(path)!r}")
-        paths.append(path)
-    return tuple(paths)
-
-
-def _is_text(column: pa.ChunkedArray) -> bool:
-    """Whether all strings in a column are UTF-8."""
-    try:
-        column.validate(full=True)
-    except pa.ArrowInvalid:
-        return False
-    return True
-
-
-def _require_batch_size(batch_size: int | None) -> None:
-    if batch_size is None:
-        return
-    if not hasattr(batch_size, "__index__"):
-        raise TypeError(f"batch_size must be an int, not {batch_size!r}")
-    if batch_size < 1:
-        raise ValueError(f"batch_size must be at least 1, not {batch_size}")
-
-
-def _count(name: str, n: int) -> int:
-    if not hasattr(n, "__index__"):
-        raise TypeError(f"{name}({n!r}): a number of rows is an int")
-    count = operator.index(n)
-    if count < 0:
-        raise ValueError(f"{name}({count}): a number of rows cannot be negative")
-    return count
-
-
-def _row_numbers(rows: Sequence[int] | npt.NDArray[Any] | pa.Array | pa.ChunkedArray) -> Int64s:
-    """Row numbers as an array of their own, whatever they came in."""
-    numbers = np.array(rows)
-    if numbers.size == 0:
-        return np.empty(0, dtype=np.int64)
-    if numbers.ndim != 1 or not np.issubdtype(numbers.dtype, np.integer):
-        raise TypeError(
-            f"row numbers are a one-dimensional array of integers, not {numbers.ndim}-dimensional "
-            f"{numbers.dtype}; make a mask into rows with RowSelection.from_filters([mask])"
-        )
-    return numbers.astype(np.int64)
+        return f"Scan({names_of(self.request.origins)!r}{self.request.query})"

@@ -4,13 +4,15 @@ Plain values that travel: a part of a scan is the same request with one file of 
 that the whole scan settled, and the blocks that were planned for it.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from fretsaw.engine.query import Query
 from fretsaw.formats.interface import ReadOptions
 from fretsaw.model.selection import RowSelection
-from fretsaw.storage.listing import Listing, list_sources
+from fretsaw.storage.listing import Listing, list_sources, picklable
+from fretsaw.storage.origins import is_file_object
 from fretsaw.storage.source import Origin
 
 if TYPE_CHECKING:
@@ -48,6 +50,23 @@ class ScanRequest:
     def listing(self) -> Listing:
         """The files; directories are walked and globs matched anew each time."""
         return self.sources if isinstance(self.sources, Listing) else list_sources(self.sources)
+
+    @property
+    def origins(self) -> Sequence[Origin]:
+        """What is read, or is looked for files."""
+        if isinstance(self.sources, Listing):
+            return [entry.origin for entry in self.sources.entries]
+        return self.sources
+
+    def picklable(self) -> "ScanRequest":
+        """The same without anything that belongs to this process."""
+        if any(map(is_file_object, self.origins)):
+            raise TypeError("a scan of an open file cannot be pickled: scan its path or its bytes")
+        sources = self.sources
+        if isinstance(sources, Listing):
+            entries = (replace(e, origin=picklable(e.origin)) for e in sources.entries)
+            return replace(self, sources=replace(sources, entries=tuple(entries)), opened=None)
+        return replace(self, sources=tuple(map(picklable, sources)), opened=None)
 
     def of_files(self, listing: Listing, target: "Target | None") -> "ScanRequest":
         """The same of some of its files, with the columns of all once they are settled."""

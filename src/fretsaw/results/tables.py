@@ -1,5 +1,6 @@
 """Results as Arrow tables: leaves zipped into columns, beside what all rows of a file share."""
 
+from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -93,6 +94,15 @@ def count(planner: Planner) -> int:
         planner.files.expect_all()
         return sum(file.num_rows for file in planner.files.in_order())
     return sum(placement.rows.selected_count for _, _, placement in planner.placements())
+
+
+def cut(tables: Iterator[pa.Table], batch_size: int) -> Iterator[pa.RecordBatch]:
+    """Tables as batches of at most so many rows."""
+    while (table := next(tables, None)) is not None:
+        batches = deque(table.to_batches(max_chunksize=batch_size))
+        del table  # neither it nor a batch stays alive while the next ones are decoded
+        while batches:
+            yield batches.popleft()
 
 
 def filled(
