@@ -1,0 +1,17 @@
+//! Why a kernel gives no result: it does not know what it met, or the file is damaged.
+
+/// The reason that there is no result.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Refusal {
+    /// Something that Arrow reads and these kernels do not.
+    NotMine(&'static str),
+    /// Bytes that contradict themselves or what is said about them.
+    Corrupt(String),
+}
+
+pub type Result<T> = std::result::Result<T, Refusal>;
+
+/// Damage, in words that follow "is corrupt: ".
+pub fn corrupt<T>(what: impl Into<String>) -> Result<T> {
+    Err(Refusal::Corrupt(what.into()))
+}
