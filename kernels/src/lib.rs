@@ -4,3 +4,5 @@
 mod border;
 pub mod error;
 pub mod output;
+pub mod pages;
+pub mod thrift;
