@@ -58,7 +58,7 @@ impl<'a> Pages<'a> {
     }
 
     /// The next page with a value, or the dictionary; None at the end of the buffer.
-    pub fn next(&mut self) -> Result<Option<Page<'a>>> {
+    pub fn next_page(&mut self) -> Result<Option<Page<'a>>> {
         while !self.bytes.is_empty() {
             let page = self.read()?;
             match page {
@@ -238,11 +238,11 @@ mod tests {
         let bytes = [&DATA_PAGE[..], &empty[..], &DATA_PAGE[..]].concat();
         let mut pages = Pages::new(&bytes);
         for _ in 0..2 {
-            let page = pages.next().unwrap().unwrap();
+            let page = pages.next_page().unwrap().unwrap();
             assert_eq!((page.num_values, page.encoding, page.size), (3, 0, 2));
             assert_eq!(page.body, [7, 8]);
         }
-        assert!(pages.next().unwrap().is_none());
+        assert!(pages.next_page().unwrap().is_none());
     }
 
     #[test]
@@ -251,7 +251,7 @@ mod tests {
         empty[8] = 0;
         let bytes = empty.repeat(MOST_EMPTY + 1);
         assert!(matches!(
-            Pages::new(&bytes).next(),
+            Pages::new(&bytes).next_page(),
             Err(Refusal::NotMine(_))
         ));
     }
@@ -262,18 +262,18 @@ mod tests {
             let mut bytes = DATA_PAGE;
             bytes[at] = value;
             assert!(matches!(
-                Pages::new(&bytes).next(),
+                Pages::new(&bytes).next_page(),
                 Err(Refusal::Corrupt(_))
             ));
         }
         for end in 1..DATA_PAGE.len() {
-            assert!(Pages::new(&DATA_PAGE[..end]).next().is_err());
+            assert!(Pages::new(&DATA_PAGE[..end]).next_page().is_err());
         }
     }
 
     #[test]
     fn a_checksum_is_held_against_the_stored_bytes() {
-        let mut page = Pages::new(&DATA_PAGE).next().unwrap().unwrap();
+        let mut page = Pages::new(&DATA_PAGE).next_page().unwrap().unwrap();
         assert_eq!(page.verify(), Ok(()));
         page.checksum = Some(crc32fast::hash(&[7, 8]));
         assert_eq!(page.verify(), Ok(()));
