@@ -26,9 +26,6 @@ import fretsaw as fs
 from fretsaw.cli import main, output
 from fretsaw.storage import footer_cache
 from tests.engine.test_unbelieved import parquet_bounds
-from tests.formats.test_writers import spark
-
-__all__ = ["spark"]
 
 ROWS, MANY = 10_000, 1_000_000
 COMMAND = [sys.executable, "-m", "fretsaw.cli"]

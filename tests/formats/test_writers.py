@@ -1,15 +1,10 @@
 """The same flat and nested data by five writers: rows and projections, against pyarrow's read."""
 
-import importlib
-import os
 import random
-import shutil
-import sys
-import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -27,6 +22,7 @@ from tests.support.nested_data import (
     tree_of,
 )
 from tests.support.pages import random_array, row_groups
+from tests.support.writers import by_fastparquet, need, spark_file
 
 pytestmark = pytest.mark.slow
 
@@ -53,20 +49,6 @@ class Writer:
     seeds: tuple[int, ...] = tuple(range(8))
 
 
-def missing(what: str) -> NoReturn:
-    """A writer that is missing fails CI; it may be missing on a user's machine."""
-    if os.environ.get("CI"):
-        pytest.fail(f"{what} is missing: its files cannot be tested")
-    pytest.skip(f"{what} is missing: its files are not tested")
-
-
-def need(module: str) -> Any:
-    try:
-        return importlib.import_module(module)
-    except ImportError:
-        missing(module)
-
-
 def by_pyarrow(table: pa.Table, path: Path, version: str) -> None:
     pages = {"data_page_size": 200, "write_batch_size": 8, "max_rows_per_page": 9}
     pq.write_table(table, path, row_group_size=60, data_page_version=version, **pages)
@@ -82,17 +64,6 @@ def by_duckdb(table: pa.Table, path: Path, version: str) -> None:
 def by_polars(table: pa.Table, path: Path, compression: str) -> None:
     frame = need("polars").from_arrow(table)
     frame.write_parquet(path, compression=compression, row_group_size=60, data_page_size=200)
-
-
-def by_fastparquet(table: pa.Table, path: Path, page_version: int) -> None:
-    fastparquet = need("fastparquet")
-    frame = table.to_pandas()
-    with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
-        # It calls what pandas has deprecated.
-        warnings.simplefilter("ignore")
-        patch.setattr(fastparquet.writer, "DATAPAGE_VERSION", page_version)
-        patch.setattr(fastparquet.writer, "MAX_PAGE_SIZE", 300)
-        fastparquet.write(str(path), frame, row_group_offsets=60, compression="SNAPPY")
 
 
 WRITERS = {
@@ -185,13 +156,6 @@ def test_types_that_only_duckdb_writes(tmp_path: Path) -> None:
     assert_read_as_pyarrow(path, 0)
 
 
-SPARK_CONFIG = {
-    "spark.ui.enabled": "false",
-    "spark.ui.showConsoleProgress": "false",
-    "spark.sql.session.timeZone": "UTC",
-    "spark.sql.shuffle.partitions": "1",
-    "spark.sql.timeType.enabled": "true",
-}
 # Version of the pages, how timestamps are stored, whether lists are the two-level ones of old.
 SPARK_LAYOUTS = [
     ("PARQUET_1_0", "INT96", "false"),
@@ -214,21 +178,6 @@ REQUIRED = (
 
 
 @pytest.fixture(scope="session")
-def spark() -> Iterator[Any]:
-    """One Spark session for all tests that need one."""
-    sql = need("pyspark.sql")
-    if not (os.environ.get("JAVA_HOME") or shutil.which("java")):
-        missing("Java, which Spark needs,")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PYSPARK_PYTHON", sys.executable)
-        builder = sql.SparkSession.builder.master("local[2]")
-        session = builder.config(map=SPARK_CONFIG).getOrCreate()
-        session.sparkContext.setLogLevel("ERROR")
-        yield session
-        session.stop()
-
-
-@pytest.fixture(scope="session")
 def spark_files(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     """The files that Spark makes of the same data, in small pages, in every layout."""
     folder = tmp_path_factory.mktemp("spark")
@@ -243,22 +192,6 @@ def spark_files(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> list[Pa
         for layout in SPARK_LAYOUTS
         for number, frame in enumerate(frames)
     ]
-
-
-def spark_file(frame: Any, folder: Path, layout: tuple[str, str, str]) -> Path:
-    version, stamps, legacy = layout
-    settings = frame.sparkSession.conf
-    settings.set("spark.sql.parquet.outputTimestampType", stamps)
-    settings.set("spark.sql.parquet.writeLegacyFormat", legacy)
-    pages = {
-        "parquet.page.size": "256",
-        "parquet.page.row.count.limit": "20",
-        "parquet.page.size.row.check.min": "10",
-        "parquet.writer.version": version,
-    }
-    frame.write.options(**pages).parquet(str(folder))
-    (path,) = folder.glob("*.parquet")
-    return path
 
 
 @pytest.mark.spark

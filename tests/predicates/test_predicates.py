@@ -21,7 +21,6 @@ import pytest
 
 import fretsaw as fs
 from fretsaw import col
-from tests.formats.test_writers import need, spark, spark_file
 from tests.support.nested_data import Kinds, assert_same_nested
 from tests.support.oracle import And, Not, Or, Source, Test, Tree
 from tests.support.predicate_data import (
@@ -35,8 +34,7 @@ from tests.support.predicate_data import (
     make_table,
     open_source,
 )
-
-__all__ = ["spark"]
+from tests.support.writers import need, spark_file
 
 MORE = int(os.environ.get("FRETSAW_MORE", "1"))
 FILES = 36 * MORE

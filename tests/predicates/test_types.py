@@ -23,8 +23,8 @@ import pytest
 
 import fretsaw as fs
 from fretsaw import col
-from tests.formats.test_writers import by_fastparquet, need
 from tests.support.craft import Crafted
+from tests.support.writers import by_fastparquet, need
 
 NAN, INF = float("nan"), float("inf")
 UTC = ZoneInfo("UTC")

@@ -33,8 +33,8 @@ import pytest
 import fretsaw as fs
 from fretsaw import col
 from tests.formats.test_corpus import oracle, parameters, scan
-from tests.formats.test_writers import need
 from tests.support.nested_data import Kinds, nested_table, parquet_bytes, pyarrow_read
+from tests.support.writers import need
 
 MORE = int(os.environ.get("FRETSAW_MORE", "1"))
 

@@ -28,9 +28,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import fretsaw as fs
-from tests.formats.test_writers import missing
 from tests.support.formats import written
 from tests.support.lake import Lake, assert_rows, make_lake, random_request
+from tests.support.writers import missing
 
 pytest.importorskip("pyspark")
 pytest.importorskip("duckdb")

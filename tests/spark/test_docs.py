@@ -10,9 +10,6 @@ import pyarrow.parquet as pq
 import pytest
 
 import fretsaw as fs
-from tests.formats.test_writers import spark
-
-__all__ = ["spark"]
 
 pytestmark = pytest.mark.spark
 

@@ -23,7 +23,6 @@ from hypothesis import strategies as st
 
 import fretsaw as fs
 from fretsaw import col
-from tests.formats.test_writers import spark
 from tests.support.formats import even, in_blocks, written
 from tests.support.lake import Lake, Row, assert_rows, make_lake, random_request
 from tests.support.orc_files import layout_of
@@ -34,8 +33,6 @@ pytest.importorskip("duckdb")
 
 from fretsaw.spark import pipeline
 from fretsaw.spark.pipeline import Job
-
-__all__ = ["spark"]
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 

@@ -23,7 +23,6 @@ from hypothesis import strategies as st
 
 import fretsaw as fs
 from tests.engine.test_unbelieved import parquet_bounds
-from tests.formats.test_writers import spark
 
 pytest.importorskip("pyspark")
 
@@ -56,8 +55,6 @@ from fretsaw.spark.source import (
     FretsawReader,
 )
 from fretsaw.spark.types import struct_type
-
-__all__ = ["spark"]
 
 PUSHDOWN = "spark.sql.python.filterPushdown.enabled"
 NAN, INF = float("nan"), float("inf")

@@ -19,7 +19,6 @@ import pyarrow.parquet as pq
 import pytest
 
 import fretsaw as fs
-from tests.formats.test_writers import spark
 
 pytest.importorskip("pyspark")
 
@@ -27,8 +26,6 @@ from pyspark.sql.pandas.types import to_arrow_schema
 
 from fretsaw.engine.planner import Planner
 from fretsaw.spark.types import SparkTypeError, arrow_schema, conform, schema_of_nodes, struct_type
-
-__all__ = ["spark"]
 
 
 def schema_of(scan: fs.Scan) -> pa.Schema:

@@ -14,14 +14,11 @@ import pyarrow.parquet as pq
 import pytest
 
 import fretsaw as fs
-from tests.formats.test_writers import spark
 
 pytest.importorskip("pyspark")
 
 from fretsaw.spark import register
 from fretsaw.spark.types import TIMES_SETTING, SparkTypeError
-
-__all__ = ["spark"]
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 

@@ -20,10 +20,10 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tests.formats.test_writers import by_fastparquet, need
 from tests.support import oracle
 from tests.support.nested_data import Kinds, is_fixed, map_keys, paths, random_field
 from tests.support.oracle import NAN, NANOSECONDS, And, Not, Or, Source, Test, Tree
+from tests.support.writers import by_fastparquet, need
 
 UUID = pa.uuid()
 NUMBERS = (

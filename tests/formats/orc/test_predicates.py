@@ -20,7 +20,6 @@ import pytest
 import fretsaw as fs
 from fretsaw import col
 from tests.formats.parquet.test_values_sought import assert_found
-from tests.formats.test_writers import need
 from tests.predicates.test_predicates import Case, check_many, row_numbers
 from tests.support import formats
 from tests.support.formats import even
@@ -29,6 +28,7 @@ from tests.support.oracle import Source
 from tests.support.orc_craft import Crafted, read, without_row_index, written, written_at_once
 from tests.support.orc_files import type_count
 from tests.support.predicate_data import NUMBERS, Predicates, Writer, make_table
+from tests.support.writers import need
 
 MORE = int(os.environ.get("FRETSAW_MORE", "1"))
 FILES, QUICK = 16 * MORE, 6

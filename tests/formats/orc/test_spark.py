@@ -19,14 +19,11 @@ from fretsaw import col
 from tests.engine.test_combinations import MORE, ZONES, Scans, sample, source
 from tests.formats.orc.test_predicates import OrcCase
 from tests.formats.parquet.test_values_sought import assert_found
-from tests.formats.test_writers import spark
 from tests.predicates.test_predicates import check_many
 from tests.support.formats import in_blocks, pyarrow_read
 from tests.support.nested_data import Kinds
 from tests.support.oracle import Source
 from tests.support.predicate_data import COMMON, Writer, by_pyarrow, make_table
-
-__all__ = ["spark"]
 
 pytestmark = pytest.mark.spark
 

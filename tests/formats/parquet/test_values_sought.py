@@ -20,7 +20,6 @@ import fretsaw as fs
 from fretsaw import col
 from fretsaw.engine import filter as engine_filter
 from tests.formats.parquet.test_traps import KINDS, Kind, array_of, minimal
-from tests.formats.test_writers import spark
 from tests.predicates.test_predicates import SPARK, expression, row_numbers
 from tests.support.craft import I32, I64, LIST, META_DATA, STRUCT, Crafted, Reader, Struct, encoded
 from tests.support.oracle import And, Fold, Not, Or, Source, Test, Tree
@@ -33,8 +32,6 @@ from tests.support.predicate_data import (
     make_table,
     open_source,
 )
-
-__all__ = ["spark"]
 
 NAN = float("nan")
 CODECS = ("none", "snappy", "zstd", "gzip", "brotli", "lz4")
