@@ -40,7 +40,7 @@ Filter = Callable[[pa.Table], pa.ChunkedArray]
 def _few_workers(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Blocks that are begun at once know nothing of each other: no more of them than here."""
     with ThreadPoolExecutor(WORKERS) as pool:
-        monkeypatch.setattr(threads, "_pool", lambda: pool)
+        monkeypatch.setattr(threads, "pool", lambda: pool)
         yield
 
 

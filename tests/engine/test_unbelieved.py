@@ -57,9 +57,9 @@ def parquet_bloom_filter() -> bytes:
     for chunk in file.chunks("x"):
         meta = chunk[craft.META_DATA][1]
         start, length = meta[14][1], meta[15][1]
-        bits = file._body[start + length - 32 : start + length]
+        bits = file.body[start + length - 32 : start + length]
         assert any(bits)
-        file._body = file._body[: start + length - 32] + bytes(32) + file._body[start + length :]
+        file.body = file.body[: start + length - 32] + bytes(32) + file.body[start + length :]
     return file.to_bytes()
 
 

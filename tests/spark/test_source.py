@@ -597,11 +597,14 @@ def test_filters_find_the_rows_that_spark_finds(source: Any, tmp_path: Path) -> 
 
 
 @pytest.mark.spark
-def test_exact_filters_leave_the_plan_and_others_stay(source: Any, tmp_path: Path) -> None:
+def test_exact_filters_leave_the_plan_and_others_stay(
+    source: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     pq.write_table(random_table(1), tmp_path / "f.parquet")
     source.conf.set(PUSHDOWN, "true")
     ours = source.read.format("fretsaw").load(str(tmp_path)).filter("d = 0 and s like '%b'")
-    plan = ours._jdf.queryExecution().executedPlan().toString()
+    ours.explain()
+    plan = capsys.readouterr().out
     assert "EndsWith" in plan
     assert "d#" not in plan.split("Filter", 1)[1].split("\n")[0]
 

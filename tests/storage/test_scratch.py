@@ -25,7 +25,7 @@ KEPT = 128 * MB
 
 @pytest.fixture(autouse=True)
 def _nothing_leased_before(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(buffer_pool, "_free", [])
+    monkeypatch.setattr(buffer_pool, "FREE", [])
 
 
 def stamp(buffer: pa.Buffer, byte: int) -> pa.Buffer:
@@ -183,7 +183,7 @@ def test_no_lease_keeps_more_than_its_limit() -> None:
             for byte, buffer in enumerate(buffers):
                 assert stamps(buffer.slice(buffer.size - KB)) == [byte]
             del buffers, buffer
-        assert sum(lease.size for lease in buffer_pool._free) <= limit
+        assert sum(lease.size for lease in buffer_pool.FREE) <= limit
 
 
 @pytest.mark.parametrize("sizes", [[40] * 5, [100, 100], [60, 1, 90], [1] * 9], ids=str)
@@ -193,9 +193,9 @@ def test_release_keeps_little(sizes: list[int]) -> None:
             leases = [stack.enter_context(buffer_pool.lease()) for _ in sizes]
             for allocate, size in zip(leases, sizes, strict=True):
                 allocate(size * MB)
-    assert sum(lease.size for lease in buffer_pool._free) == sum(sizes) * MB
+    assert sum(lease.size for lease in buffer_pool.FREE) == sum(sizes) * MB
     buffer_pool.release()
-    kept = sum(lease.size for lease in buffer_pool._free)
+    kept = sum(lease.size for lease in buffer_pool.FREE)
     assert kept <= KEPT
     assert kept == sum(sizes) * MB or sum(sizes) * MB > KEPT  # what is little stays
     with buffer_pool.lease() as allocate:
@@ -258,7 +258,7 @@ class Leases(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.patch = pytest.MonkeyPatch()
-        limits = {"_free": [], "_SMALL": 64, "_LARGEST": 2_000, "_KEPT": 1_000}
+        limits = {"FREE": [], "SMALL": 64, "LARGEST": 2_000, "KEPT": 1_000}
         for name, value in limits.items():
             self.patch.setattr(buffer_pool, name, value)
         address(900)  # the first lease has no memory yet
@@ -309,7 +309,7 @@ class Leases(RuleBasedStateMachine):
     @rule()
     def release(self) -> None:
         buffer_pool.release()
-        assert sum(lease.size for lease in buffer_pool._free) <= 1_000
+        assert sum(lease.size for lease in buffer_pool.FREE) <= 1_000
 
     @invariant()
     def every_buffer_keeps_its_stamp(self) -> None:

@@ -158,17 +158,17 @@ class Crafted:
 
     def __init__(self, data: bytes) -> None:
         start = len(data) - 8 - int.from_bytes(data[-8:-4], "little")
-        self._body = data[:start]
-        self._footer = Reader(data, start).struct()
+        self.body = data[:start]
+        self.footer = Reader(data, start).struct()
 
     def to_bytes(self) -> bytes:
-        footer = encoded(self._footer)
-        return self._body + footer + len(footer).to_bytes(4, "little") + b"PAR1"
+        footer = encoded(self.footer)
+        return self.body + footer + len(footer).to_bytes(4, "little") + b"PAR1"
 
     def chunks(self, column: str) -> list[Struct]:
         """The column's ColumnChunk in each row group."""
         found = []
-        for group in self._footer[ROW_GROUPS][1][1]:
+        for group in self.footer[ROW_GROUPS][1][1]:
             for chunk in group[COLUMNS][1][1]:
                 path = chunk[META_DATA][1][PATH_IN_SCHEMA][1][1]
                 if b".".join(path).decode() == column:
@@ -184,7 +184,7 @@ class Crafted:
     def column_index(self, column: str) -> list[dict[str, Any]]:
         """What the column indexes say, by row group; empty where there is none."""
         places = [chunk.get(COLUMN_INDEX_AT) for chunk in self.chunks(column)]
-        structs = [Reader(self._body, at[1]).struct() if at else {} for at in places]
+        structs = [Reader(self.body, at[1]).struct() if at else {} for at in places]
         return [named(COLUMN_INDEX, index) for index in structs]
 
     def set_statistics(self, column: str, changes: Sequence[Changes | None]) -> Self:
@@ -208,7 +208,7 @@ class Crafted:
             if isinstance(change, bytes):
                 self._append(chunk, COLUMN_INDEX_AT, change)
             elif change is not None:
-                before = Reader(self._body, place).struct() if place else {}
+                before = Reader(self.body, place).struct() if place else {}
                 hidden = {name: None for name in COLUMN_INDEX if name.endswith("histograms")}
                 index = changed(COLUMN_INDEX, before, {**hidden, **change})
                 self._append(chunk, COLUMN_INDEX_AT, encoded(index))
@@ -217,7 +217,7 @@ class Crafted:
     def set_first_rows(self, column: str, first_rows: Sequence[Sequence[int]]) -> Self:
         """Change where the pages begin, as the offset index of each row group says it."""
         for chunk, rows in zip(self.chunks(column), first_rows, strict=True):
-            index = Reader(self._body, chunk[OFFSET_INDEX_AT][1]).struct()
+            index = Reader(self.body, chunk[OFFSET_INDEX_AT][1]).struct()
             for location, row in zip(index[PAGE_LOCATIONS][1][1], rows, strict=True):
                 location[FIRST_ROW_INDEX] = (I64, row)
             self._append(chunk, OFFSET_INDEX_AT, encoded(index))
@@ -225,33 +225,33 @@ class Crafted:
 
     def set_column_orders(self, order: int | None) -> Self:
         """The same order for every column, or no orders at all."""
-        _, (kind, before) = self._footer.pop(COLUMN_ORDERS)
+        _, (kind, before) = self.footer.pop(COLUMN_ORDERS)
         if order is not None:
             orders: list[Struct] = [{order: (STRUCT, {})} for _ in before]
-            self._footer[COLUMN_ORDERS] = (LIST, (kind, orders))
+            self.footer[COLUMN_ORDERS] = (LIST, (kind, orders))
         return self
 
     def set_sorting_columns(self, *columns: Changes) -> Self:
         """What every row group claims to be sorted by."""
         claims = [changed(SORTING_COLUMN, {}, column) for column in columns]
-        for group in self._footer[ROW_GROUPS][1][1]:
+        for group in self.footer[ROW_GROUPS][1][1]:
             group[SORTING_COLUMNS] = (LIST, (STRUCT, claims))
         return self
 
     def set_created_by(self, writer: str | None) -> Self:
-        self._footer.pop(CREATED_BY, None)
+        self.footer.pop(CREATED_BY, None)
         if writer is not None:
-            self._footer[CREATED_BY] = (BINARY, writer.encode())
+            self.footer[CREATED_BY] = (BINARY, writer.encode())
         return self
 
     def set_type(self, column: str, **changes: int | None) -> Self:
         """Change the annotation of a column at the top of the schema."""
-        elements = self._footer[SCHEMA][1][1]
+        elements = self.footer[SCHEMA][1][1]
         place = next(i for i, element in enumerate(elements) if element[4][1] == column.encode())
         elements[place] = changed(SCHEMA_ELEMENT, elements[place], changes)
         return self
 
     def _append(self, chunk: Struct, field: int, index: bytes) -> None:
-        chunk[field] = (I64, len(self._body))
+        chunk[field] = (I64, len(self.body))
         chunk[field + 1] = (I32, len(index))
-        self._body += index
+        self.body += index

@@ -58,7 +58,7 @@ class Started(Generic[T]):
     def __init__(self, work: Callable[[], T]) -> None:
         context = copy_context()
         self._process = os.getpid()
-        self._future = _pool().submit(context.run, work)
+        self._future = pool().submit(context.run, work)
         self._here = Deferred(lambda: context.copy().run(work))
 
     def result(self) -> T:
@@ -131,10 +131,11 @@ def abandon(tasks: Iterable[Task[Any]]) -> None:
 
 
 @cache
-def _pool() -> ThreadPoolExecutor:
+def pool() -> ThreadPoolExecutor:
+    """The threads of this process."""
     return ThreadPoolExecutor(pa.cpu_count(), thread_name_prefix="fretsaw")
 
 
 if hasattr(os, "register_at_fork"):
     # Threads do not survive a fork: the child starts its own.
-    os.register_at_fork(after_in_child=_pool.cache_clear)
+    os.register_at_fork(after_in_child=pool.cache_clear)

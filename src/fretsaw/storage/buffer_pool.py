@@ -14,15 +14,15 @@ import pyarrow as pa
 Allocate: TypeAlias = Callable[[int], pa.Buffer]
 """Gives memory of so many bytes, to be written to."""
 
-_SMALL = 64 << 10
+SMALL = 64 << 10
 """Less than this is not worth a lease."""
-_LARGEST = 128 << 20
-_KEPT = 128 << 20
+LARGEST = 128 << 20
+KEPT = 128 << 20
 """Bytes that are kept for the next scan."""
 _ALIGNMENT = 64
 
 
-class _Lease:
+class Lease:
     """One stretch of memory, given out from its beginning to its end."""
 
     def __init__(self) -> None:
@@ -31,7 +31,7 @@ class _Lease:
 
     def allocate(self, size: int) -> pa.Buffer:
         start = self._given
-        if size < _SMALL or start + size > _LARGEST:
+        if size < SMALL or start + size > LARGEST:
             return pa.allocate_buffer(size)
         self._given += size + -size % _ALIGNMENT
         if start + size > len(self._memory):
@@ -55,27 +55,28 @@ class _Lease:
         return True
 
 
-_free: list[_Lease] = []
+FREE: list[Lease] = []
+"""What nobody leases at the moment."""
 
 
 @contextmanager
 def lease() -> Iterator[Allocate]:
     """Memory for one piece of work, which must not hand on what it allocates."""
     try:
-        mine = _free.pop()
+        mine = FREE.pop()
     except IndexError:
-        mine = _Lease()
+        mine = Lease()
     yield mine.allocate
     if mine.is_free_again():
-        _free.append(mine)
+        FREE.append(mine)
 
 
 def release() -> None:
     """A scan is over: keep little of the memory that nobody leases at the moment."""
     kept = 0
-    for free in _free.copy():
-        if kept + free.size <= _KEPT:
+    for free in FREE.copy():
+        if kept + free.size <= KEPT:
             kept += free.size
         else:
             with contextlib.suppress(ValueError):  # somebody leased it meanwhile
-                _free.remove(free)
+                FREE.remove(free)

@@ -65,7 +65,7 @@ class Identity:
     def of(cls, status: os.stat_result) -> "Identity":
         """The identity of a file that is open here."""
         times = (status.st_mtime_ns, status.st_ctime_ns)
-        return cls(_machine(), status.st_dev, status.st_ino, status.st_size, *times)
+        return cls(machine_name(), status.st_dev, status.st_ino, status.st_size, *times)
 
     def is_of(self, other: "Identity") -> bool:
         """Whether both are of one file; each machine numbers those of a shared disk by itself."""
@@ -75,7 +75,7 @@ class Identity:
 
 
 @cache
-def _machine() -> str:
+def machine_name() -> str:
     """What tells this machine from others, as far as they share files."""
     try:
         with open("/proc/sys/kernel/random/boot_id") as file:

@@ -335,13 +335,11 @@ def large_file(folder: Path, seed: int, codec: str, dictionary: bool) -> tuple[P
 
 def leased() -> list[tuple[int, int]]:
     """The memory that the next scans will write to: where it begins and ends."""
-    found = []
-    for lease in buffer_pool._free:
-        if lease.size:
-            memory = np.frombuffer(lease._memory, np.uint8)
-            found.append((memory.ctypes.data, memory.ctypes.data + lease.size))
-            del memory
-    return found
+    sizes = [lease.size for lease in reversed(buffer_pool.FREE)]
+    with contextlib.ExitStack() as stack:
+        leases = [stack.enter_context(buffer_pool.lease()) for _ in sizes]
+        places = [allocate(size).address for allocate, size in zip(leases, sizes, strict=True)]
+    return [(start, start + size) for start, size in zip(places, sizes, strict=True) if size]
 
 
 def buffers(array: pa.Array) -> Iterator[pa.Buffer]:

@@ -133,7 +133,7 @@ class Miscounted(Crafted):
     def change_counts(self, rng: np.random.Generator) -> list[str]:
         """What was changed."""
         made = []
-        for group in self._footer[ROW_GROUPS][1][1]:
+        for group in self.footer[ROW_GROUPS][1][1]:
             for chunk in group[COLUMNS][1][1]:
                 # Never both: the one is what the other can be seen to contradict.
                 if rng.random() < 0.5:
@@ -155,7 +155,7 @@ class Miscounted(Crafted):
     def _change_index(self, chunk: Struct, rng: np.random.Generator) -> str:
         if COLUMN_INDEX_AT not in chunk:
             return "nothing"
-        before = Reader(self._body, chunk[COLUMN_INDEX_AT][1]).struct()
+        before = Reader(self.body, chunk[COLUMN_INDEX_AT][1]).struct()
         name = str(rng.choice(list(IN_COLUMN_INDEX)))
         after = IN_COLUMN_INDEX[name](named(COLUMN_INDEX, before), chunk[META_DATA][1], rng)
         self._append(chunk, COLUMN_INDEX_AT, encoded(changed(COLUMN_INDEX, before, after)))

@@ -42,7 +42,7 @@ def written(table: pa.Table) -> Crafted:
 
 
 def elements(file: Crafted) -> dict[str, Struct]:
-    return {e[NAME][1].decode(): e for e in file._footer[SCHEMA][1][1]}
+    return {e[NAME][1].decode(): e for e in file.footer[SCHEMA][1][1]}
 
 
 def with_map() -> Crafted:
@@ -56,7 +56,7 @@ def with_optional_keys() -> Crafted:
     entry = pa.struct([("key", pa.string()), ("value", pa.int64())])
     lists = pa.array(pairs, pa.list_(pa.field("element", entry, nullable=False)))
     file = written(pa.table({"a": [1, 2, 3, 4], "m": lists, "b": ["x", "y", "z", "w"]}))
-    schema = file._footer[SCHEMA][1][1]
+    schema = file.footer[SCHEMA][1][1]
     named = elements(file)
     schema.remove(named["element"])
     named["list"][CHILDREN] = (I32, 2)
@@ -134,7 +134,7 @@ def test_null_keys_are_a_format_error() -> None:
     lists = pa.array(pairs, pa.list_(pa.field("element", entry, nullable=False)))
     file = written(pa.table({"m": lists}))
     named = elements(file)
-    file._footer[SCHEMA][1][1].remove(named["element"])
+    file.footer[SCHEMA][1][1].remove(named["element"])
     named["list"][CHILDREN] = (I32, 2)
     annotate(named["m"], converted=MAP)
     for leaf in ("key", "value"):

@@ -444,7 +444,7 @@ class Filtered(Crafted):
     def set_filter(self, header: Struct | bytes, size: int = 32) -> Self:
         """Other Bloom filters, which hold nothing; changes of their header, or all its bytes."""
         for meta in self.metas():
-            before = Reader(self._body, meta[BLOOM_AT][1]).struct()
+            before = Reader(self.body, meta[BLOOM_AT][1]).struct()
             raw = header if isinstance(header, bytes) else encoded({**before, **header})
             self._append(meta, BLOOM_AT, raw + bytes(size))
         return self
