@@ -38,10 +38,10 @@ def open(
     ('parquet', 100, 3)
     """
     with importing:
-        from fretsaw.engine.files import open_file
+        from fretsaw.engine.files import open_entry
 
     options = ReadOptions(indexes, verify, int96)
-    return DataFile(open_file(Entry(origin_of(path)), options), options)
+    return DataFile(open_entry(Entry(origin_of(path)), options), options)
 
 
 class DataFile:

@@ -178,7 +178,7 @@ class Scan:
         with importing:
             from fretsaw.results import tables
 
-        return tables.cut(self._tables(), min(batch_size or BATCH_ROWS, sys.maxsize))
+        return tables.to_batches(self._tables(), min(batch_size or BATCH_ROWS, sys.maxsize))
 
     def rows(self) -> Iterator["Row"]:
         """Stream the result row by row, as Python objects.
@@ -229,7 +229,7 @@ class Scan:
 
         planner = self._planner()
         pieces = tables.stream(planner, STREAM_PIECE)  # of the same files as the schema
-        batches = tables.cut(pieces, BATCH_ROWS)
+        batches = tables.to_batches(pieces, BATCH_ROWS)
         return pa.RecordBatchReader.from_batches(planner.columns.schema, batches)
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:

@@ -303,7 +303,7 @@ def test_a_window_opens_no_more_files_than_it_needs(lake: Path) -> None:
     with fs.trace() as trace:
         [share] = reader(lake, skip="15", head="10").partitions()
     assert isinstance(share, data_source.Share)
-    assert len({piece.part.entry.origin for piece in share.pieces}) == 2
+    assert len({piece.part.entry.origin for piece in share.wanted_parts}) == 2
     assert len({read.path for read in trace.log}) == 3
 
 

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 pytest.importorskip("pyspark")
 
-from fretsaw.engine.parts import Part
+from fretsaw.engine.parts import ScanPart
 from fretsaw.engine.query import Window
-from fretsaw.spark.windows import Piece, inside
+from fretsaw.spark.windows import WantedPart, inside
 from fretsaw.storage.listing import Entry
 
 counts = st.integers(0, 12)
@@ -21,8 +21,8 @@ windows = st.one_of(
 )
 
 
-def part(number: int, matches: int, others: int) -> Part:
-    return Part(Entry(f"file {number}"), (), 1, rows=matches + others, proven=0)
+def part(number: int, matches: int, others: int) -> ScanPart:
+    return ScanPart(Entry(f"file {number}"), (), 1, rows=matches + others, proven=0)
 
 
 def chosen(window: Window, rows: Sequence[str]) -> Sequence[str]:
@@ -42,16 +42,16 @@ def test_pieces_are_what_the_window_leaves(
         each: [f"{number}.{row}" for row in range(size)]
         for number, (each, (size, _)) in enumerate(zip(parts, sizes, strict=True))
     }
-    counted: list[Part] = []
+    counted: list[ScanPart] = []
 
-    def counts_of(some: Sequence[Part], enough: Window) -> list[int]:
+    def counts_of(some: Sequence[ScanPart], enough: Window) -> list[int]:
         counted.extend(some)
         return [len(chosen(enough, matches[each])) for each in some]
 
     backward = window.tail is not None
     waves = (2 * 4**wave for wave in count()) if grows else repeat(1)
     pieces = list(inside(parts[::-1] if backward else parts, window, counts_of, waves))
-    ordered: list[Piece] = pieces[::-1] if backward else pieces
+    ordered: list[WantedPart] = pieces[::-1] if backward else pieces
     found = [row for piece in ordered for row in chosen(piece.window, matches[piece.part])]
     every = [row for each in parts for row in matches[each]]
     assert found == chosen(window, every)

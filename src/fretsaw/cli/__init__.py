@@ -1,6 +1,6 @@
 """The `fretsaw` command: select, count and explain, in this process or on Spark.
 
-`app` has the commands and their options, `request` what they ask for, `engines` who does the work,
+`app` has the commands and their options, `options` what they ask for, `engines` who does the work,
 `output` and `preview` where rows go, `progress` what is said meanwhile, `failures` what is said
 when it goes wrong.
 """

@@ -8,7 +8,7 @@ import typer
 
 import fretsaw
 from fretsaw.cli.failures import reporting
-from fretsaw.cli.request import Request, column_names
+from fretsaw.cli.options import CommandOptions, column_names
 
 if TYPE_CHECKING:
     from fretsaw.cli.engines import Engines
@@ -24,7 +24,7 @@ app = typer.Typer(
 )
 
 
-class Format(StrEnum):
+class OutputFormat(StrEnum):
     """What rows become."""
 
     TABLE = "table"
@@ -56,14 +56,14 @@ class Missing(StrEnum):
     NULL = "null"
 
 
-Sources: TypeAlias = Annotated[
+SourcePaths: TypeAlias = Annotated[
     list[str], typer.Argument(help="Files, directories or globs.", metavar="SOURCES")
 ]
 Where: TypeAlias = Annotated[
     list[str] | None,
     typer.Option(metavar="SQL", help="Only rows that match this condition; several are ANDed."),
 ]
-Columns: TypeAlias = Annotated[
+ColumnLists: TypeAlias = Annotated[
     list[str] | None,
     typer.Option(metavar="NAMES", help="Only these columns, as in a,b.c; may be repeated."),
 ]
@@ -118,9 +118,9 @@ def version(
 @app.command()
 @reporting()
 def select(
-    sources: Sources,
+    sources: SourcePaths,
     where: Where = None,
-    columns: Columns = None,
+    columns: ColumnLists = None,
     skip: Skip = None,
     head: Head = None,
     tail: Tail = None,
@@ -132,7 +132,7 @@ def select(
         typer.Option(metavar="DIR", help="Write files into this new directory, all or none."),
     ] = None,
     format: Annotated[
-        Format | None,
+        OutputFormat | None,
         typer.Option(
             help="Of the rows: a table on a terminal and csv elsewhere, parquet in a directory.",
             show_default=False,
@@ -150,7 +150,7 @@ def select(
     chosen = _format(format, output)
     _check_window(skip, head, tail)
     names = column_names(columns or ())
-    request = Request(
+    options = CommandOptions(
         sources,
         where or (),
         names,
@@ -165,17 +165,17 @@ def select(
     )
     engines = _engines(engine, master, on_corrupt, quiet)
     if output is not None:
-        work.write(request, engines, output, chosen)
+        work.write(options, engines, output, chosen)
     elif chosen == "table":
-        work.show(request, engines)
+        work.show(options, engines)
     else:
-        work.stream(request, engines, chosen)
+        work.stream(options, engines, chosen)
 
 
 @app.command()
 @reporting()
 def count(
-    sources: Sources,
+    sources: SourcePaths,
     where: Where = None,
     skip: Skip = None,
     head: Head = None,
@@ -191,7 +191,7 @@ def count(
     from fretsaw.cli import work
 
     _check_window(skip, head, tail)
-    request = Request(
+    options = CommandOptions(
         sources,
         where or (),
         None,
@@ -202,15 +202,15 @@ def count(
         on_corrupt=on_corrupt.value,
         indexes=not no_indexes,
     )
-    work.count(request, _engines(engine, master, on_corrupt, quiet))
+    work.count(options, _engines(engine, master, on_corrupt, quiet))
 
 
 @app.command()
 @reporting()
 def explain(
-    sources: Sources,
+    sources: SourcePaths,
     where: Where = None,
-    columns: Columns = None,
+    columns: ColumnLists = None,
     skip: Skip = None,
     head: Head = None,
     tail: Tail = None,
@@ -231,7 +231,7 @@ def explain(
 
     _check_window(skip, head, tail)
     names = column_names(columns or ())
-    request = Request(
+    options = CommandOptions(
         sources,
         where or (),
         names,
@@ -244,22 +244,22 @@ def explain(
         on_corrupt.value,
         not no_indexes,
     )
-    work.explain(request, _engines(engine, master, on_corrupt, quiet), run)
+    work.explain(options, _engines(engine, master, on_corrupt, quiet), run)
 
 
-def _format(format: Format | None, output: str | None) -> str:
+def _format(format: OutputFormat | None, output: str | None) -> str:
     """The format that was asked for, or what fits the place where the rows go."""
     if output == "":
         raise typer.BadParameter("--output: the name of a directory, not an empty one")
     if output is not None:
-        if format is Format.TABLE:
+        if format is OutputFormat.TABLE:
             raise typer.BadParameter("a table goes to the terminal: leave out --output")
-        return (format or Format.PARQUET).value
-    if format in (Format.PARQUET, Format.ORC):
+        return (format or OutputFormat.PARQUET).value
+    if format in (OutputFormat.PARQUET, OutputFormat.ORC):
         raise typer.BadParameter(f"{format} files need a place to go to: add --output DIR")
     if format is None:
-        format = Format.TABLE if sys.stdout.isatty() else Format.CSV
-    if format is Format.ARROW and sys.stdout.isatty():
+        format = OutputFormat.TABLE if sys.stdout.isatty() else OutputFormat.CSV
+    if format is OutputFormat.ARROW and sys.stdout.isatty():
         raise typer.BadParameter("arrow is not for reading on a terminal: send it elsewhere")
     return format.value
 

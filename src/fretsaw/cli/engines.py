@@ -1,6 +1,6 @@
 """Who does the work: this process, or Spark. Both give the same rows, in the same order.
 
-An engine is opened for a request, and says at any time what it has read so far.
+An engine is opened for the options of a command, and says at any time what it has read so far.
 """
 
 import os
@@ -11,9 +11,9 @@ from typing import Protocol
 
 import pyarrow as pa
 
+from fretsaw.cli.options import CommandOptions
 from fretsaw.cli.progress import Status
 from fretsaw.cli.reads import Reads, files_of
-from fretsaw.cli.request import Request
 from fretsaw.errors import FretsawError
 from fretsaw.model.trace import trace
 
@@ -52,17 +52,17 @@ class Engines:
     """Whether nobody wants to know what is read."""
 
     @contextmanager
-    def open(self, request: Request) -> Iterator[Engine]:
+    def open(self, options: CommandOptions) -> Iterator[Engine]:
         """An engine for what is asked for."""
         if self.on_spark:
-            with _on_spark(request, self.master) as engine:
+            with _on_spark(options, self.master) as engine:
                 yield engine
         elif self.quiet:
-            yield Local(request, None)
+            yield Local(options, None)
         else:
             with trace() as traced:
-                reads = Reads(traced, request.sources, reads_all=not request.has_window)
-                yield Local(request, reads)
+                reads = Reads(traced, options.sources, reads_all=not options.has_window)
+                yield Local(options, reads)
 
 
 def is_submitted() -> bool:
@@ -70,7 +70,7 @@ def is_submitted() -> bool:
     return "PYSPARK_GATEWAY_PORT" in os.environ
 
 
-def _on_spark(request: Request, master: str | None) -> AbstractContextManager[Engine]:
+def _on_spark(options: CommandOptions, master: str | None) -> AbstractContextManager[Engine]:
     try:
         from fretsaw.cli.spark import on_spark
     except ModuleNotFoundError as missing:
@@ -79,15 +79,15 @@ def _on_spark(request: Request, master: str | None) -> AbstractContextManager[En
         raise FretsawError(
             f"there is no {missing.name} for --engine spark: pip install 'fretsaw[spark]'"
         ) from None
-    return on_spark(request, master)
+    return on_spark(options, master)
 
 
 class Local:
     """Reads in this process."""
 
-    def __init__(self, request: Request, reads: Reads | None) -> None:
-        self._sources = request.sources
-        self._scan = request.scan()
+    def __init__(self, options: CommandOptions, reads: Reads | None) -> None:
+        self._sources = options.sources
+        self._scan = options.scan()
         self._reads = reads
         self._rows = 0
 

@@ -27,7 +27,7 @@ class Reads:
         self._total = 0
         for file in files_of(sources):
             self._begins[str(file.origin)] = self._total
-            self._total += size_of(file)
+            self._total += file_size(file)
         self._reads_all = reads_all
         self._lock = threading.Lock()
         self._bytes = 0
@@ -75,7 +75,7 @@ def files_of(sources: Sequence[str]) -> Sequence[Entry]:
     return list_sources(origins_of(list(sources))).entries
 
 
-def size_of(file: Entry) -> int:
+def file_size(file: Entry) -> int:
     """How many bytes a file has; one that is not there is for others to complain about."""
     path = str(file.origin)
     return os.path.getsize(path) if os.path.exists(path) else 0

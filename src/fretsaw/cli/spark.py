@@ -17,9 +17,9 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from fretsaw.cli.engines import is_submitted
+from fretsaw.cli.options import CommandOptions
 from fretsaw.cli.progress import Status, left_out
-from fretsaw.cli.reads import files_of, size_of
-from fretsaw.cli.request import Request
+from fretsaw.cli.reads import file_size, files_of
 from fretsaw.engine.explain import explain
 from fretsaw.errors import FretsawError
 from fretsaw.spark.pipeline import Job
@@ -28,10 +28,10 @@ _SETTINGS: dict[str, Any] = {"spark.ui.showConsoleProgress": "false", "spark.log
 
 
 @contextmanager
-def on_spark(request: Request, master: str | None) -> Iterator["OnSpark"]:
+def on_spark(options: CommandOptions, master: str | None) -> Iterator["OnSpark"]:
     """The engine that runs on Spark, in the session there is or in one of its own."""
     try:
-        yield OnSpark(request, master)
+        yield OnSpark(options, master)
     except (PySparkException, Py4JError) as error:
         raise FretsawError(f"Spark: {_gist(str(error))}") from error
 
@@ -39,10 +39,10 @@ def on_spark(request: Request, master: str | None) -> Iterator["OnSpark"]:
 class OnSpark:
     """Reads by tasks of Spark."""
 
-    def __init__(self, request: Request, master: str | None) -> None:
-        self._total = sum(map(size_of, files_of(request.sources)))
-        self._scan = request.scan()  # what is wrong with it is told before Spark is started
-        self._job = Job(self._scan, _session(master), on_corrupt=request.on_corrupt)
+    def __init__(self, options: CommandOptions, master: str | None) -> None:
+        self._total = sum(map(file_size, files_of(options.sources)))
+        self._scan = options.scan()  # what is wrong with it is told before Spark is started
+        self._job = Job(self._scan, _session(master), on_corrupt=options.on_corrupt)
         self._counted: int | None = None
 
     @property

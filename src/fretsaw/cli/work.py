@@ -6,23 +6,23 @@ What writes rows is imported by who needs it: a count needs none of it.
 import sys
 
 from fretsaw.cli.engines import Engines, is_submitted
+from fretsaw.cli.options import CommandOptions
 from fretsaw.cli.progress import Reporter, counted
-from fretsaw.cli.request import Request
 
 
-def show(request: Request, engines: Engines) -> None:
+def show(options: CommandOptions, engines: Engines) -> None:
     """Print the first rows as a table, and how many more there are."""
     from fretsaw.cli import preview
 
     reporter = Reporter(_not_to_mix(engines))
-    most = preview.MOST_ROWS if request.has_window else preview.USUAL_ROWS
-    with engines.open(request.at_most(most + 1)) as engine:
+    most = preview.MOST_ROWS if options.has_window else preview.USUAL_ROWS
+    with engines.open(options.at_most(most + 1)) as engine:
         with reporter.watch(engine.status):
             rows = preview.first_rows(engine.batches(), engine.schema, most + 1)
         preview.show(rows.slice(0, most))
         status = engine.status()
     if rows.num_rows > most:
-        with engines.open(request) as engine:
+        with engines.open(options) as engine:
             with reporter.watch(engine.status):
                 more = engine.count() - most
             print(f"... and {counted(more, 'more row')}; for all, --format csv or json")
@@ -30,40 +30,40 @@ def show(request: Request, engines: Engines) -> None:
     reporter.summarize(status)
 
 
-def stream(request: Request, engines: Engines, format: str) -> None:
+def stream(options: CommandOptions, engines: Engines, format: str) -> None:
     """Write all rows to stdout as they come."""
     from fretsaw.cli.output import write_stdout
 
     reporter = Reporter(_not_to_mix(engines), beside_rows=sys.stdout.isatty())
-    with engines.open(request) as engine:
+    with engines.open(options) as engine:
         with reporter.watch(engine.status):
             write_stdout(engine.batches(), engine.schema, format)
         reporter.summarize(engine.status())
 
 
-def write(request: Request, engines: Engines, path: str, format: str) -> None:
+def write(options: CommandOptions, engines: Engines, path: str, format: str) -> None:
     """Write all rows into a directory."""
     reporter = Reporter(engines.quiet)
-    with engines.open(request) as engine:
+    with engines.open(options) as engine:
         with reporter.watch(engine.status):
             engine.write(path, format)
         reporter.summarize(engine.status())
 
 
-def count(request: Request, engines: Engines) -> None:
+def count(options: CommandOptions, engines: Engines) -> None:
     """Print how many rows there are."""
     reporter = Reporter(_not_to_mix(engines))
-    with engines.open(request) as engine:
+    with engines.open(options) as engine:
         with reporter.watch(engine.status):
             rows = engine.count()
         print(rows, flush=True)
         reporter.summarize(engine.status())
 
 
-def explain(request: Request, engines: Engines, run: bool) -> None:
+def explain(options: CommandOptions, engines: Engines, run: bool) -> None:
     """Print what would be read and why; with `run`, also what was."""
     reporter = Reporter(_not_to_mix(engines))
-    with engines.open(request) as engine:
+    with engines.open(options) as engine:
         with reporter.watch(engine.status):
             text = engine.explain(run)
         print(text, flush=True)

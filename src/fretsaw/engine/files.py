@@ -116,7 +116,7 @@ class OpenFile:
         return pages
 
 
-def open_file(entry: Entry, options: ReadOptions, like: FileReader | None = None) -> OpenFile:
+def open_entry(entry: Entry, options: ReadOptions, like: FileReader | None = None) -> OpenFile:
     """Open a source and read its footer; the schema may be `like` that of another file."""
     source = open_source(entry.origin, entry.identity)
     key = (source.name, source.identity, options)
@@ -209,7 +209,7 @@ def _open_if_readable(
     entry: Entry, options: ReadOptions, like: FileReader | None, passed_over: list[Entry]
 ) -> OpenFile | None:
     try:
-        return open_file(entry, options, like)
+        return open_entry(entry, options, like)
     except interface.UnknownFormatError:
         if entry.found_in is None:
             raise

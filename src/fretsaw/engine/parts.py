@@ -20,7 +20,7 @@ from fretsaw.storage.listing import Entry
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class ScanPart:
     """Some blocks of one file, and what is read of them at most."""
 
     entry: Entry
@@ -33,7 +33,7 @@ class Part:
     """Of these, how many surely do."""
 
 
-def parts_of(request: ScanRequest, target_bytes: int) -> Iterator[Part]:
+def parts_of(request: ScanRequest, target_bytes: int) -> Iterator[ScanPart]:
     """The files cut between blocks into parts of about so many bytes that survive pruning."""
     planner = Planner(request)
     for plan in planner.file_plans():
@@ -49,7 +49,7 @@ def parts_of(request: ScanRequest, target_bytes: int) -> Iterator[Part]:
             inside = byte_range(start, end)
             places = [place for place, block in enumerate(blocks) if inside.keeps(block.block)]
             kept = [blocks[place] for place in places]
-            yield Part(
+            yield ScanPart(
                 plan.file.planned,
                 tuple(
                     PlannedBlock(block.block.ordinal, block.rows, block.proven_rows)

@@ -114,7 +114,7 @@ def _has_views(arrow_type: pa.DataType) -> bool:
 Items = TypeVar("Items", pa.Array, pa.ChunkedArray)
 
 
-def simplified(array: pa.Array) -> pa.Array:
+def plain_values(array: pa.Array) -> pa.Array:
     """What dictionaries, extensions and views stand for."""
     if isinstance(array, pa.ExtensionArray):
         array = array.storage

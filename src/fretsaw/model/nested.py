@@ -16,7 +16,7 @@ import pyarrow as pa
 from fretsaw.model.arrays import locked, take
 from fretsaw.model.schema import SchemaNode, type_with
 
-Chain: TypeAlias = tuple[SchemaNode, ...]
+NodeChain: TypeAlias = tuple[SchemaNode, ...]
 """The nodes from a field down to one of its leaves."""
 Words: TypeAlias = npt.NDArray[np.uint64]
 """A bit for each item, set where it is present."""
@@ -33,7 +33,7 @@ class LayerArrays(NamedTuple):
     offsets: npt.NDArray[np.int32] | None
 
 
-def chains_of(field: SchemaNode) -> Iterator[Chain]:
+def chains_of(field: SchemaNode) -> Iterator[NodeChain]:
     """The chains of all leaves of a field."""
     if field.is_leaf:
         yield (field,)
@@ -42,7 +42,7 @@ def chains_of(field: SchemaNode) -> Iterator[Chain]:
             yield (field, *below)
 
 
-def chain_type(chain: Chain) -> pa.DataType:
+def chain_type(chain: NodeChain) -> pa.DataType:
     """The type of the array of a chain: every list and map is a list."""
     *above, leaf = chain
     arrow_type = leaf.arrow_type
@@ -51,7 +51,7 @@ def chain_type(chain: Chain) -> pa.DataType:
     return arrow_type
 
 
-def field_of(chain: Chain, array: pa.Array) -> pa.Array:
+def field_of(chain: NodeChain, array: pa.Array) -> pa.Array:
     """The field of a chain as if it had no other leaf; a map of keys or values alone is a list."""
     *above, node = chain
     for parent in reversed(above):
@@ -63,7 +63,9 @@ def field_of(chain: Chain, array: pa.Array) -> pa.Array:
     return assemble(node, [array])
 
 
-def layers_of(chain: Chain, array: pa.Array) -> tuple[list[LayerArrays], pa.Array, Words | None]:
+def layers_of(
+    chain: NodeChain, array: pa.Array
+) -> tuple[list[LayerArrays], pa.Array, Words | None]:
     """The layers above a leaf, the leaf itself, and which of its values are present.
 
     What lies in a null struct is null too, up to the next list.

@@ -16,7 +16,7 @@ from fretsaw.model.runs import Int64Array
 INT64_MAX = 2**63 - 1
 
 
-def to_count(value: SupportsIndex) -> int:
+def to_row_count(value: SupportsIndex) -> int:
     """A number of rows."""
     if isinstance(value, bool):
         raise TypeError(f"a number of rows must be an integer, got {value}")
@@ -28,7 +28,7 @@ def to_count(value: SupportsIndex) -> int:
 
 def to_length(value: SupportsIndex) -> int:
     """The number of rows that a selection speaks about."""
-    count = to_count(value)
+    count = to_row_count(value)
     if count > INT64_MAX:
         raise ValueError(f"a selection has at most {INT64_MAX} rows, got {count}")
     return count

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 Int64Array: TypeAlias = NDArray[np.int64]
-Runs: TypeAlias = tuple[NDArray[Any], NDArray[Any]]
+RowRuns: TypeAlias = tuple[NDArray[Any], NDArray[Any]]
 
 
-def runs_of(mask: NDArray[np.bool_]) -> Runs:
+def runs_of(mask: NDArray[np.bool_]) -> RowRuns:
     """The runs of rows that a mask is true for."""
     framed = np.zeros(mask.size + 2, dtype=np.bool_)
     framed[1:-1] = mask
@@ -21,7 +21,7 @@ def runs_of(mask: NDArray[np.bool_]) -> Runs:
     return edges[0::2], edges[1::2]
 
 
-def merge(starts: NDArray[Any], ends: NDArray[Any]) -> Runs:
+def merge(starts: NDArray[Any], ends: NDArray[Any]) -> RowRuns:
     """Join runs that overlap or adjoin; starts and ends are each in order by itself.
 
     Where start i lies past end i - 1, the i runs that started before have all ended: a gap.
@@ -32,7 +32,7 @@ def merge(starts: NDArray[Any], ends: NDArray[Any]) -> Runs:
     return starts[np.append(True, gaps)], ends[np.append(gaps, True)]
 
 
-def overlap(starts: NDArray[Any], ends: NDArray[Any]) -> Runs:
+def overlap(starts: NDArray[Any], ends: NDArray[Any]) -> RowRuns:
     """Where two runs overlap, and never three; starts and ends are each in order by itself."""
     # Of the runs that started before start i, only one can be open still: until end i - 1.
     shared = starts[1:] < ends[:-1]
@@ -48,7 +48,7 @@ def sorted_edges(*edges: Int64Array, row_count: int) -> NDArray[Any]:
     return joined
 
 
-def invert(starts: Int64Array, ends: Int64Array, row_count: int) -> Runs:
+def invert(starts: Int64Array, ends: Int64Array, row_count: int) -> RowRuns:
     """The runs of the other rows."""
     starts, ends = np.append(0, ends), np.append(starts, row_count)
     # Only the first and the last gap can be empty: runs never adjoin.
@@ -56,7 +56,7 @@ def invert(starts: Int64Array, ends: Int64Array, row_count: int) -> Runs:
     return starts[inner], ends[inner]
 
 
-def between(starts: Int64Array, ends: Int64Array, start: int, stop: int) -> Runs:
+def between(starts: Int64Array, ends: Int64Array, start: int, stop: int) -> RowRuns:
     """The runs, or parts of them, that lie in the rows `start` to `stop`."""
     first = np.searchsorted(ends, start, side="right")
     # No rows are in no run, not even where they are in the middle of one.
@@ -64,7 +64,7 @@ def between(starts: Int64Array, ends: Int64Array, start: int, stop: int) -> Runs
     return np.maximum(starts[first:last], start), np.minimum(ends[first:last], stop)
 
 
-def count_rows(starts: Int64Array, ends: Int64Array) -> int:
+def count_in(starts: Int64Array, ends: Int64Array) -> int:
     """How many rows are in the runs."""
     # Either sum may wrap around 2**64; their difference, taken modulo 2**64, is exact.
     return (int(ends.sum()) - int(starts.sum())) % 2**64
@@ -95,7 +95,7 @@ def cuts_after(starts: Int64Array, ends: Int64Array, counts: Int64Array) -> Int6
 
 def row_numbers(starts: Int64Array, ends: Int64Array) -> Int64Array:
     """The numbers of the rows in the runs, ascending."""
-    rows = np.ones(count_rows(starts, ends), np.int64)
+    rows = np.ones(count_in(starts, ends), np.int64)
     if rows.size:
         rows[0] = starts[0]
         rows[counts_up_to_ends(starts, ends)[:-1]] += starts[1:] - ends[:-1]

@@ -22,10 +22,10 @@ from fretsaw.model.row_arguments import (
     INT64_MAX,
     pages_with_rows,
     to_booleans,
-    to_count,
     to_integers,
     to_length,
     to_page_locations,
+    to_row_count,
 )
 from fretsaw.model.runs import Int64Array
 
@@ -94,7 +94,7 @@ class RowSelection:
         ends = np.ascontiguousarray(ends, dtype=np.int64)
         starts.setflags(write=False)
         ends.setflags(write=False)
-        values = (starts, ends, row_count, runs.count_rows(starts, ends), None)
+        values = (starts, ends, row_count, runs.count_in(starts, ends), None)
         for name, value in zip(self.__slots__, values, strict=True):
             object.__setattr__(self, name, value)
 
@@ -319,7 +319,7 @@ class RowSelection:
         >>> RowSelection.from_ranges([(1, 4), (6, 9)], 10).slice(3, 8)
         RowSelection(3 of 5 rows: 0:1, 3:5)
         """
-        start, stop = to_count(start), to_count(stop)
+        start, stop = to_row_count(start), to_row_count(stop)
         if not start <= stop <= self.row_count:
             raise ValueError(f"rows {start} to {stop} do not fit {self.row_count} rows")
         starts, ends = runs.between(self.starts, self.ends, start, stop)
@@ -331,7 +331,7 @@ class RowSelection:
         >>> RowSelection.from_ranges([(1, 4), (6, 9)], 10).between(3, 8)
         RowSelection(3 of 10 rows: 3:4, 6:8)
         """
-        kept = runs.between(self.starts, self.ends, to_count(start), to_count(stop))
+        kept = runs.between(self.starts, self.ends, to_row_count(start), to_row_count(stop))
         return self._of_runs(*kept, self.row_count)
 
     def split(self, row_count: SupportsIndex) -> tuple[RowSelection, RowSelection]:
@@ -348,7 +348,7 @@ class RowSelection:
         >>> RowSelection.from_ranges([(1, 4), (6, 9)], 10).offset(2)
         RowSelection(4 of 10 rows: 3:4, 6:9)
         """
-        return self.between(self._cut_after(to_count(count)), self.row_count)
+        return self.between(self._cut_after(to_row_count(count)), self.row_count)
 
     def limit(self, count: SupportsIndex) -> RowSelection:
         """Only the first `count` selected rows, over as many rows as before.
@@ -356,7 +356,7 @@ class RowSelection:
         >>> RowSelection.from_ranges([(1, 4), (6, 9)], 10).limit(4)
         RowSelection(4 of 10 rows: 1:4, 6:7)
         """
-        return self.between(0, self._cut_after(to_count(count)))
+        return self.between(0, self._cut_after(to_row_count(count)))
 
     def last(self, count: SupportsIndex) -> RowSelection:
         """Only the last `count` selected rows, over as many rows as before.
@@ -364,7 +364,7 @@ class RowSelection:
         >>> RowSelection.from_ranges([(1, 4), (6, 9)], 10).last(4)
         RowSelection(4 of 10 rows: 3:4, 6:9)
         """
-        return self.offset(max(self.selected_count - to_count(count), 0))
+        return self.offset(max(self.selected_count - to_row_count(count), 0))
 
     def counts_before(self, rows: ArrayLike) -> Int64Array:
         """How many selected rows lie before each of these rows.

@@ -17,7 +17,7 @@ import pyarrow as pa
 from fretsaw.errors import not_text
 from fretsaw.model import arrays
 from fretsaw.model.arrays import rows_within
-from fretsaw.model.nested import Chain, Words, field_of, layers_of
+from fretsaw.model.nested import NodeChain, Words, field_of, layers_of
 from fretsaw.model.schema import Path, SchemaNode
 from fretsaw.results import numpy_values
 from fretsaw.results.leaves import LeafNames, Leaves
@@ -114,11 +114,11 @@ class ColumnBatch:
 
     __slots__ = ("_array", "_binary", "_chain", "_layers", "_leaf", "_present", "_values")
 
-    def __init__(self, chain: Chain, array: pa.Array) -> None:
+    def __init__(self, chain: NodeChain, array: pa.Array) -> None:
         self._chain = chain
         self._array = array
         self._layers, leaf, self._present = layers_of(chain, array)
-        self._leaf = arrays.simplified(leaf)
+        self._leaf = arrays.plain_values(leaf)
         self._values: npt.NDArray[Any] | None = None
         self._binary: tuple[npt.NDArray[Any], npt.NDArray[Any]] | None = None
 

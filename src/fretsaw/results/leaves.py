@@ -18,8 +18,8 @@ from fretsaw.engine.run import run
 from fretsaw.errors import ColumnNotFoundError
 from fretsaw.model.locks import once
 from fretsaw.model.nested import (
-    Chain,
     MisalignedLeaves,
+    NodeChain,
     chain_type,
     chains_of,
     only_chunk,
@@ -33,7 +33,7 @@ from fretsaw.results.tables import filled, misaligned
 class LeafNames:
     """The leaves of some columns, and the ways to name them."""
 
-    def __init__(self, chains: Sequence[Chain]) -> None:
+    def __init__(self, chains: Sequence[NodeChain]) -> None:
         self.chains = tuple(chains)
         self._places: dict[Path | int, int] = {}
 

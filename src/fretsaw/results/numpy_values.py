@@ -16,7 +16,7 @@ _MOST_DIGITS = 18
 
 
 def values(array: pa.Array) -> Array | None:
-    """The values of a simplified leaf; None if they are not of a fixed width that NumPy knows."""
+    """The values of a plain leaf; None if they are not of a fixed width that NumPy knows."""
     arrow_type = array.type
     dtype = _SAME.get(arrow_type.id)
     if dtype is not None:
@@ -49,7 +49,7 @@ _SAME: dict[int, np.dtype[Any]] = {
 
 
 def binary(array: pa.Array) -> tuple[Array, Array] | None:
-    """The bytes of a simplified leaf and the offsets of its values, from 0; None if it has none."""
+    """The bytes of a plain leaf and the offsets of its values, from 0; None if it has none."""
     arrow_type = array.type
     if pa.types.is_fixed_size_binary(arrow_type) or pa.types.is_decimal(arrow_type):
         width = arrow_type.byte_width

@@ -29,7 +29,7 @@ def objects(array: pa.Array, node: SchemaNode) -> Objects:
         return list(array.to_pylist())
     if node.is_leaf:
         convert = _converter(node)
-        return array.to_pylist() if convert is None else convert(arrays.simplified(array))
+        return array.to_pylist() if convert is None else convert(arrays.plain_values(array))
     if isinstance(array, pa.ExtensionArray):
         array = array.storage
     found = _structs(array, node) if node.is_struct else _lists(array, node)

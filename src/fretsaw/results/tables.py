@@ -96,7 +96,7 @@ def count(planner: Planner) -> int:
     return sum(placement.rows.selected_count for _, _, placement in planner.placements())
 
 
-def cut(tables: Iterator[pa.Table], batch_size: int) -> Iterator[pa.RecordBatch]:
+def to_batches(tables: Iterator[pa.Table], batch_size: int) -> Iterator[pa.RecordBatch]:
     """Tables as batches of at most so many rows."""
     while (table := next(tables, None)) is not None:
         batches = deque(table.to_batches(max_chunksize=batch_size))

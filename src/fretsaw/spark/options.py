@@ -47,7 +47,7 @@ class Options:
         return whole if self.filter is None else whole.filter(self.filter)
 
 
-def parse(given: Mapping[str, str]) -> Options:
+def parse_options(given: Mapping[str, str]) -> Options:
     """The options that were given."""
     known = {name.lower(): name for name in NAMES}
     unknown = [name for name in given if name.lower() not in known]

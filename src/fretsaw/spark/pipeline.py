@@ -22,7 +22,7 @@ from pyspark.errors import PythonException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
-from fretsaw.engine.parts import Part
+from fretsaw.engine.parts import ScanPart
 from fretsaw.engine.query import Query, Window
 from fretsaw.engine.request import ScanRequest
 from fretsaw.engine.target import union
@@ -41,7 +41,7 @@ from fretsaw.spark.types import (
     schema_of_nodes,
     struct_type,
 )
-from fretsaw.spark.windows import Piece, inside
+from fretsaw.spark.windows import WantedPart, inside
 from fretsaw.spark.workers import require_workers
 from fretsaw.storage.listing import Entry, Listing, picklable
 from fretsaw.storage.origins import is_file_object
@@ -139,8 +139,8 @@ class Job:
 
     def count(self) -> int:
         """How many rows the result has; reads no data page where metadata prove the answer."""
-        uncounted = [piece.part for piece in self._pieces if piece.rows is None]
-        known = sum(piece.rows for piece in self._pieces if piece.rows is not None)
+        uncounted = [wanted.part for wanted in self._wanted_parts if wanted.rows is None]
+        known = sum(wanted.rows for wanted in self._wanted_parts if wanted.rows is not None)
         return known + sum(self._count(uncounted, Window()))
 
     # Planning -----------------------------------------------------------------------------------
@@ -154,7 +154,7 @@ class Job:
         if any_may_add and request.target is None:
             entries = listing.entries
             without_files = request.of_files(replace(listing, entries=()), None)
-            work = partial(tasks.columns_of, without_files, skip_corrupt)
+            work = partial(tasks.all_columns, without_files, skip_corrupt)
             targets = self._of_files(work, entries) if len(entries) > MANY_FILES else []
             request = request.of_files(listing, union(targets, None) if targets else None)
         return tasks.settle(request, skip_corrupt, self.report)
@@ -169,7 +169,7 @@ class Job:
             for (entry, _), start in zip(counted, starts, strict=True)
         ]
 
-    def _plan(self, entries: Sequence[Entry]) -> list[Part]:
+    def _plan(self, entries: Sequence[Entry]) -> list[ScanPart]:
         size = LARGE_PART_BYTES if len(entries) > MANY_FILES else PART_BYTES
         target = min(size, self._target_bytes or size)
         return self._of_files(partial(tasks.plan_files, self._settled, target), entries)
@@ -185,17 +185,17 @@ class Job:
     # Windows ------------------------------------------------------------------------------------
 
     @cached_property
-    def _pieces(self) -> list[Piece]:
+    def _wanted_parts(self) -> list[WantedPart]:
         """What is read of each part, in order: all of it, or what is inside the window."""
         backward = self._window.tail is not None
         parts = self._parts[::-1] if backward else self._parts
         # What is skipped is counted, all of it; of the rest, few parts may be enough.
         first = self._spark.sparkContext.defaultParallelism * (64 if self._window.skip else 8)
         waves = (first * 16**wave for wave in itertools.count())
-        pieces = list(inside(parts, self._window, self._count, waves))
-        return pieces[::-1] if backward else pieces
+        wanted_parts = list(inside(parts, self._window, self._count, waves))
+        return wanted_parts[::-1] if backward else wanted_parts
 
-    def _count(self, parts: Sequence[Part], enough: Window) -> list[int]:
+    def _count(self, parts: Sequence[ScanPart], enough: Window) -> list[int]:
         """How many rows match in some parts; tasks count where indexes do not tell."""
         unknown = [part for part in parts if part.proven < part.rows]
         work = partial(tasks.count_matches, self._settled, enough)
@@ -204,17 +204,19 @@ class Job:
 
     # Tasks --------------------------------------------------------------------------------------
 
-    def _tasks(self, most_bytes: int = TASK_BYTES) -> list[list[Piece]]:
+    def _tasks(self, most_bytes: int = TASK_BYTES) -> list[list[WantedPart]]:
         """What each task reads."""
-        pieces = self._pieces
-        self.bytes = sum(piece.part.bytes for piece in pieces)
-        shared = self._shared_out(pieces, [piece.part for piece in pieces], most_bytes)
+        wanted_parts = self._wanted_parts
+        self.bytes = sum(wanted.part.bytes for wanted in wanted_parts)
+        shared = self._shared_out(
+            wanted_parts, [wanted.part for wanted in wanted_parts], most_bytes
+        )
         if not self._ordered:
-            shared.sort(key=lambda pieces: -sum(piece.part.bytes for piece in pieces))
+            shared.sort(key=lambda share: -sum(wanted.part.bytes for wanted in share))
         return shared
 
     def _shared_out(
-        self, items: Sequence[T], parts: Sequence[Part], most_bytes: int
+        self, items: Sequence[T], parts: Sequence[ScanPart], most_bytes: int
     ) -> list[list[T]]:
         """What is to be done with parts, shared out: enough tasks for all cores.
 
@@ -242,8 +244,8 @@ class Job:
 
     def _frame(
         self,
-        work: Callable[[Sequence[Piece], Report], Iterator[pa.RecordBatch]],
-        shares: Sequence[Sequence[Piece]],
+        work: Callable[[Sequence[WantedPart], Report], Iterator[pa.RecordBatch]],
+        shares: Sequence[Sequence[WantedPart]],
         schema: StructType | str,
     ) -> DataFrame:
         """A data frame that has a task for each share of the work."""
@@ -265,10 +267,10 @@ class Job:
 
 
 def _conformed(
-    settled: Settled, schema: pa.Schema, pieces: Sequence[Piece], report: Report
+    settled: Settled, schema: pa.Schema, wanted_parts: Sequence[WantedPart], report: Report
 ) -> Iterator[pa.RecordBatch]:
     """Rows as Spark has them."""
-    for batch in tasks.read(settled, pieces, report):
+    for batch in tasks.read(settled, wanted_parts, report):
         yield conform(batch, schema)
 
 
@@ -276,18 +278,18 @@ _ROW = "row boolean"
 
 
 def _only_rows(
-    settled: Settled, pieces: Sequence[Piece], report: Report
+    settled: Settled, wanted_parts: Sequence[WantedPart], report: Report
 ) -> Iterator[pa.RecordBatch]:
     """Rows of which nothing is asked but that they are there."""
-    for batch in tasks.read(settled, pieces, report):
+    for batch in tasks.read(settled, wanted_parts, report):
         yield pa.record_batch({"row": pa.nulls(batch.num_rows, pa.bool_())})
 
 
 def _serialized(
-    settled: Settled, pieces: Sequence[Piece], report: Report
+    settled: Settled, wanted_parts: Sequence[WantedPart], report: Report
 ) -> Iterator[pa.RecordBatch]:
     """Rows as they are: each batch as a stream of Arrow."""
-    for batch in tasks.read(settled, pieces, report):
+    for batch in tasks.read(settled, wanted_parts, report):
         sink = pa.BufferOutputStream()
         with pa.ipc.new_stream(sink, batch.schema) as writer:
             writer.write_batch(batch)
@@ -298,13 +300,13 @@ def _written(
     settled: Settled,
     folder: str,
     format: str,
-    numbered: tuple[int, Sequence[Piece]],
+    numbered: tuple[int, Sequence[WantedPart]],
     report: Report,
 ) -> list[int]:
     """Rows as a file; how many there are."""
-    number, pieces = numbered
+    number, wanted_parts = numbered
     path = os.path.join(folder, f"part-{number:05d}.{format}")
-    return [write_file(tasks.read(settled, pieces, report), settled.schema, path, format)]
+    return [write_file(tasks.read(settled, wanted_parts, report), settled.schema, path, format)]
 
 
 # Inside -----------------------------------------------------------------------------------------

@@ -14,13 +14,13 @@ import pyarrow as pa
 import pyspark.sql.types as spark
 from pyspark.sql.datasource import DataSource, DataSourceReader, Filter, InputPartition
 
-from fretsaw.engine.parts import Part
+from fretsaw.engine.parts import ScanPart
 from fretsaw.engine.query import Window
 from fretsaw.errors import FretsawError
 from fretsaw.model.schema import SchemaNode
 from fretsaw.spark import tasks
 from fretsaw.spark.filters import translate
-from fretsaw.spark.options import Options, parse
+from fretsaw.spark.options import Options, parse_options
 from fretsaw.spark.projection import paths_of
 from fretsaw.spark.report import Report
 from fretsaw.spark.tasks import Settled
@@ -31,7 +31,7 @@ from fretsaw.spark.types import (
     schema_of_nodes,
     struct_type,
 )
-from fretsaw.spark.windows import Piece, inside
+from fretsaw.spark.windows import WantedPart, inside
 from fretsaw.storage.listing import Entry
 from fretsaw.storage.origins import open_source
 
@@ -61,7 +61,7 @@ class FretsawDataSource(DataSource):
 
     def schema(self) -> spark.StructType:
         """The columns that are read if the user gives no schema."""
-        found = struct_type(schema_of_nodes(_columns(parse(self.options))))
+        found = struct_type(schema_of_nodes(_columns(parse_options(self.options))))
         if not self.has_times:
             require_no_times(found)
         return found
@@ -75,7 +75,7 @@ class FretsawDataSource(DataSource):
 
     def reader(self, schema: spark.StructType) -> "FretsawReader":
         """A reader of these columns."""
-        return FretsawReader(parse(self.options), schema)
+        return FretsawReader(parse_options(self.options), schema)
 
 
 class FilteringDataSource(FretsawDataSource):
@@ -83,18 +83,21 @@ class FilteringDataSource(FretsawDataSource):
 
     def reader(self, schema: spark.StructType) -> "FilteringReader":
         """A reader of these columns."""
-        return FilteringReader(parse(self.options), schema)
+        return FilteringReader(parse_options(self.options), schema)
 
 
 class Share(InputPartition):
-    """What one task reads: pieces that were planned, or whole files to plan by itself."""
+    """What one task reads: parts that were planned, or whole files to plan by itself."""
 
     def __init__(
-        self, settled: Settled, pieces: Sequence[Piece] = (), entries: Sequence[Entry] = ()
+        self,
+        settled: Settled,
+        wanted_parts: Sequence[WantedPart] = (),
+        entries: Sequence[Entry] = (),
     ) -> None:
         super().__init__(None)
         self.settled = settled
-        self.pieces = pieces
+        self.wanted_parts = wanted_parts
         self.entries = entries
 
 
@@ -119,12 +122,12 @@ class FretsawReader(DataSourceReader):
             _log_skipped(report)
             return [Share(settled, entries=group) for group in packed]
 
-        def parts() -> Iterator[Part]:
+        def parts() -> Iterator[ScanPart]:
             step = -1 if window.tail is not None else 1
             for entry in entries[::step]:
                 yield from tasks.plan_files(settled, target, [entry], report)[::step]
 
-        def count(parts: Sequence[Part], enough: Window) -> list[int]:
+        def count(parts: Sequence[ScanPart], enough: Window) -> list[int]:
             return [
                 part.rows
                 if part.rows == part.proven
@@ -132,22 +135,24 @@ class FretsawReader(DataSourceReader):
                 for part in parts
             ]
 
-        pieces = list(inside(parts(), window, count, repeat(1)))
+        wanted_parts = list(inside(parts(), window, count, repeat(1)))
         if window.tail is not None:
-            pieces.reverse()
+            wanted_parts.reverse()
         _log_skipped(report)
-        shared = tasks.shared_out(pieces, [piece.part.bytes for piece in pieces], target)
+        shared = tasks.shared_out(
+            wanted_parts, [wanted.part.bytes for wanted in wanted_parts], target
+        )
         return [Share(settled, group) for group in shared] or [Share(settled)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of one partition, in the schema that Spark expects."""
         assert isinstance(partition, Share)
         report = Report()
-        settled, pieces, target = partition.settled, partition.pieces, self._options.split_bytes
+        settled, wanted_parts = partition.settled, partition.wanted_parts
         if partition.entries:
-            parts = tasks.plan_files(settled, target, partition.entries, report)
-            pieces = [Piece(part, Window()) for part in parts]
-        for batch in tasks.read(settled, pieces, report):
+            parts = tasks.plan_files(settled, self._options.split_bytes, partition.entries, report)
+            wanted_parts = [WantedPart(part, Window()) for part in parts]
+        for batch in tasks.read(settled, wanted_parts, report):
             yield conform(batch, self._schema)
         _log_skipped(report)
 

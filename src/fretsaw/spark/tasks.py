@@ -12,7 +12,7 @@ from typing import TypeVar
 import pyarrow as pa
 
 from fretsaw.engine.files import open_in_order
-from fretsaw.engine.parts import Part, parts_of
+from fretsaw.engine.parts import ScanPart, parts_of
 from fretsaw.engine.planner import Planner
 from fretsaw.engine.query import Window
 from fretsaw.engine.request import ScanRequest
@@ -21,7 +21,7 @@ from fretsaw.errors import FileFormatError
 from fretsaw.model.schema import SchemaNode
 from fretsaw.scan import Scan
 from fretsaw.spark.report import Report, reported
-from fretsaw.spark.windows import Piece
+from fretsaw.spark.windows import WantedPart
 from fretsaw.storage.listing import Entry, Listing
 
 T = TypeVar("T")
@@ -44,7 +44,7 @@ class Settled:
         listing = replace(self.listing, entries=tuple(entries), is_split=True)
         return self.request.of_files(listing, self.request.target)
 
-    def part(self, part: Part, window: Window) -> Scan:
+    def part(self, part: ScanPart, window: Window) -> Scan:
         """The scan of a part of a file, and of the rows inside a window."""
         request = self.of([part.entry])
         query = replace(request.query, window=window)
@@ -77,7 +77,7 @@ def settle(
     return settled, planner.entries
 
 
-def columns_of(
+def all_columns(
     request: ScanRequest, skip_corrupt: bool, entries: Sequence[Entry], report: Report
 ) -> list[Target]:
     """All columns that some files have together."""
@@ -108,7 +108,7 @@ def count_rows(
 
 def plan_files(
     settled: Settled, target_bytes: int, entries: Sequence[Entry], report: Report
-) -> list[Part]:
+) -> list[ScanPart]:
     """The parts of some files that survive pruning, in order."""
     report.planned_files += len(entries)
     with reported(report, plans=True):
@@ -117,7 +117,7 @@ def plan_files(
         except FileFormatError:
             if not settled.skip_corrupt:
                 raise
-        parts: list[Part] = []
+        parts: list[ScanPart] = []
         for entry in entries:
             with _skipping(settled.skip_corrupt, report):
                 parts += parts_of(settled.of([entry]), target_bytes)
@@ -125,7 +125,7 @@ def plan_files(
 
 
 def count_matches(
-    settled: Settled, enough: Window, parts: Sequence[Part], report: Report
+    settled: Settled, enough: Window, parts: Sequence[ScanPart], report: Report
 ) -> list[int]:
     """How many rows of each part match, inside a window that is enough.
 
@@ -139,15 +139,17 @@ def count_matches(
     return counts
 
 
-def read(settled: Settled, pieces: Sequence[Piece], report: Report) -> Iterator[pa.RecordBatch]:
+def read(
+    settled: Settled, wanted_parts: Sequence[WantedPart], report: Report
+) -> Iterator[pa.RecordBatch]:
     """The rows of some parts, in order."""
     with reported(report):
-        for piece in pieces:
+        for wanted in wanted_parts:
             with _skipping(settled.skip_corrupt, report):
-                for batch in settled.part(piece.part, piece.window).batches():
+                for batch in settled.part(wanted.part, wanted.window).batches():
                     report.rows += batch.num_rows
                     yield batch
-            report.planned_bytes += piece.part.bytes
+            report.planned_bytes += wanted.part.bytes
     report.tasks_done += 1
 
 

@@ -8,26 +8,26 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple, TypeAlias
 
-from fretsaw.engine.parts import Part
+from fretsaw.engine.parts import ScanPart
 from fretsaw.engine.query import Window
 from fretsaw.model.selection import RowSelection
 
-Count: TypeAlias = Callable[[Sequence[Part], Window], list[int]]
+Count: TypeAlias = Callable[[Sequence[ScanPart], Window], list[int]]
 """How many rows of each part match; it may stop counting at a window that is enough."""
 
 
-class Piece(NamedTuple):
+class WantedPart(NamedTuple):
     """A part, and which of its matches are wanted."""
 
-    part: Part
+    part: ScanPart
     window: Window
     rows: int | None = None
     """How many these are, if that is known."""
 
 
 def inside(
-    parts: Iterable[Part], window: Window, count: Count, waves: Iterator[int]
-) -> Iterator[Piece]:
+    parts: Iterable[ScanPart], window: Window, count: Count, waves: Iterator[int]
+) -> Iterator[WantedPart]:
     """The parts that hold rows of the window; for a tail, both run from the end.
 
     `waves` says how many parts are counted at once, each time, or more if all of their rows would
@@ -36,7 +36,7 @@ def inside(
     waiting = iter(parts)
     while not window.is_over:
         if not window.skip and window.rows_needed is None:
-            yield from (Piece(part, Window()) for part in waiting)
+            yield from (WantedPart(part, Window()) for part in waiting)
             return
         needed = window.skip if window.rows_needed is None else window.rows_needed
         ahead = _ahead(waiting, next(waves), needed or 0)
@@ -49,11 +49,11 @@ def inside(
             if wanted.selects_any():
                 is_whole = wanted.selected_count == rows and (needed is None or rows < needed)
                 local = Window() if is_whole else _only(wanted, window)
-                yield Piece(part, local, wanted.selected_count)
+                yield WantedPart(part, local, wanted.selected_count)
             window = following
 
 
-def _ahead(waiting: Iterator[Part], count: int, rows: int) -> list[Part]:
+def _ahead(waiting: Iterator[ScanPart], count: int, rows: int) -> list[ScanPart]:
     """So many of the parts that are waiting, or as many as may have so many rows."""
     ahead = list(islice(waiting, count))
     possible = sum(part.rows for part in ahead)

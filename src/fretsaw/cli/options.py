@@ -9,7 +9,7 @@ from fretsaw.scan import Scan, scan
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class CommandOptions:
     """Files, columns and rows, as options name them."""
 
     sources: Sequence[str]
@@ -48,7 +48,7 @@ class Request:
             asked = asked.with_row_index()
         return asked.with_file_path() if self.file_path else asked
 
-    def at_most(self, rows: int) -> "Request":
+    def at_most(self, rows: int) -> "CommandOptions":
         """The same for so many of its first rows; a tail is found as a whole."""
         if self.tail is not None:
             return self
