@@ -23,6 +23,16 @@ class StorageError(FretsawError, OSError):
 class FileFormatError(FretsawError):
     """A file is not Parquet or ORC, or is truncated, corrupt, encrypted or unsupported."""
 
+    is_other_format = False
+    """Whether the file neither begins nor ends like one of Parquet or ORC."""
+
+    @classmethod
+    def other_format(cls, message: str) -> "FileFormatError":
+        """The error for a file of which nothing says that it is Parquet or ORC."""
+        error = cls(message)
+        error.is_other_format = True
+        return error
+
 
 def not_text(source: str, column: str) -> FileFormatError:
     """The error for strings that are not UTF-8: Arrow passes them on, Python cannot hold them."""
@@ -34,7 +44,10 @@ def not_text(source: str, column: str) -> FileFormatError:
 
 
 class ColumnNotFoundError(FretsawError, KeyError):
-    """A column is not in the file; the message lists near names."""
+    """A column is not in the file, and the message lists near names; or several have the name."""
+
+    is_ambiguous = False
+    """Whether there are several columns of the name, which does not tell them apart."""
 
     def __str__(self) -> str:
         # KeyError prints the repr of its argument.
@@ -47,6 +60,15 @@ class ColumnNotFoundError(FretsawError, KeyError):
         near = _near(name, known)
         hint = f"did you mean {', '.join(map(repr, near))}?" if near else _overview(known)
         return cls(f"{file}: no column {name!r}; {hint}")
+
+    @classmethod
+    def ambiguous(cls, name: str, count: int, file: str, hint: str) -> "ColumnNotFoundError":
+        """The error for so many columns of one name, and what to do about it."""
+        error = cls(
+            f"{file}: {count} columns are named {name!r}, which does not tell them apart; {hint}"
+        )
+        error.is_ambiguous = True
+        return error
 
 
 class PredicateTypeError(FretsawError, TypeError):

@@ -303,6 +303,19 @@ def test_what_is_said_of_a_repeated_name_fits_what_was_called(missing: Any, tmp_
             use()
         assert "twice: 2 columns are named 'x'" in str(error.value)
         assert advice in str(error.value)
+        assert type(error.value) is fs.ColumnNotFoundError and error.value.is_ambiguous
+    with pytest.raises(fs.ColumnNotFoundError) as error:
+        scan.select("z").to_arrow()
+    assert not error.value.is_ambiguous
+
+
+def test_a_file_of_another_format_is_told_from_a_damaged_one() -> None:
+    for content, is_other in ((b"", True), (b"id,name\n1,a\n", True), (b"PAR1 and no end", False)):
+        with pytest.raises(fs.FileFormatError) as error:
+            fs.scan(content).count()
+        assert type(error.value) is fs.FileFormatError
+        copy = pickle.loads(pickle.dumps(error.value))
+        assert copy.is_other_format is error.value.is_other_format is is_other
 
 
 MISTAKES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {

@@ -15,7 +15,6 @@ from fretsaw.engine.paths import (
     READ_ALL,
     SCAN_ALONE,
     TEST_ANOTHER,
-    RepeatedNameError,
     find_column,
     lacks_column,
 )
@@ -84,12 +83,12 @@ def fill(
                 continue
             try:
                 columns.append(resolved_field(reader, file, paths, hint)[1])
-            except RepeatedNameError:
-                raise
             except ColumnNotFoundError as error:
+                if error.is_ambiguous:
+                    raise
                 if not missing_is_null:
                     if file == target.source:
-                        raise error
+                        raise
                     raise lacks_column(file, field.name, target.source) from None
                 columns.append(null_of(field.type))
     _require_same_types(columns, file, target)
@@ -197,9 +196,9 @@ class Columns:
                 return constants[spelled(path)]
             try:
                 return find_column(file.reader, file.name, path, TEST_ANOTHER)
-            except RepeatedNameError:
-                raise
-            except ColumnNotFoundError:
+            except ColumnNotFoundError as error:
+                if error.is_ambiguous:
+                    raise
                 if self._missing_is_null:
                     return pa.scalar(None)
                 if self._settled is None and file is self._files.first:
@@ -247,9 +246,9 @@ class Columns:
                     if spelled(column) not in self._listing.partitions.names:
                         find_column(file.reader, file.name, column, if_repeated)
                     found.append(column)
-                except RepeatedNameError:
-                    raise
                 except ColumnNotFoundError as not_here:
+                    if not_here.is_ambiguous:
+                        raise
                     error = error or not_here
             yield file, found
             missing = [column for column in missing if column not in found]

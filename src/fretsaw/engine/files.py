@@ -16,7 +16,8 @@ import pyarrow as pa
 
 from fretsaw.engine import threads
 from fretsaw.engine.pieces import fits_whole
-from fretsaw.formats import interface, registry
+from fretsaw.errors import FileFormatError
+from fretsaw.formats import registry
 from fretsaw.formats.interface import FileReader, ReadOptions
 from fretsaw.model.blocks import Block, PageIndex
 from fretsaw.model.locks import once
@@ -210,8 +211,8 @@ def _open_if_readable(
 ) -> OpenFile | None:
     try:
         return open_entry(entry, options, like)
-    except interface.UnknownFormatError:
-        if entry.found_in is None:
+    except FileFormatError as error:
+        if entry.found_in is None or not error.is_other_format:
             raise
         passed_over.append(entry)
         return None

@@ -11,17 +11,6 @@ TEST_ANOTHER = "test another column, or filter what to_arrow() gives of them all
 SCAN_ALONE = "files are matched by name: scan this one alone, by its path"
 
 
-class RepeatedNameError(ColumnNotFoundError):
-    """Several columns have the name that was asked for: it is neither there nor missing."""
-
-    @classmethod
-    def of(cls, name: str, count: int, file: str, hint: str) -> "RepeatedNameError":
-        """The error for so many columns of one name, and what to do about it."""
-        return cls(
-            f"{file}: {count} columns are named {name!r}, which does not tell them apart; {hint}"
-        )
-
-
 def find_column(
     reader: FileReader, file: str, path: Path, if_repeated: str = READ_ALL
 ) -> tuple[SchemaNode, SchemaNode]:
@@ -53,7 +42,7 @@ def top_level(
     for name, below in _divisions(column):
         count = names.count(name)
         if count > 1:
-            raise RepeatedNameError.of(name, count, file, if_repeated)
+            raise ColumnNotFoundError.ambiguous(name, count, file, if_repeated)
         if count:
             return names.index(name), below
     raise ColumnNotFoundError.among(spelled(column), names, file)

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from fretsaw.engine.paths import READ_ALL, SCAN_ALONE, RepeatedNameError, find_column, top_level
+from fretsaw.engine.paths import READ_ALL, SCAN_ALONE, find_column, top_level
+from fretsaw.errors import ColumnNotFoundError
 from fretsaw.formats.interface import FileReader
 from fretsaw.model.schema import Path, SchemaNode, with_nulls
 
@@ -132,4 +133,4 @@ def require_unique(names: Sequence[str], file: str) -> None:
     """No two columns may have one name where files are matched by it."""
     if len(set(names)) < len(names):
         name, count = Counter(names).most_common(1)[0]
-        raise RepeatedNameError.of(name, count, file, SCAN_ALONE)
+        raise ColumnNotFoundError.ambiguous(name, count, file, SCAN_ALONE)

@@ -10,7 +10,6 @@ from typing import Any, Literal, Protocol
 
 import pyarrow as pa
 
-from fretsaw.errors import FileFormatError
 from fretsaw.model.blocks import Block, Bounds, PageIndex
 from fretsaw.model.schema import SchemaNode
 from fretsaw.model.selection import RowSelection
@@ -171,7 +170,3 @@ class FormatModule(Protocol):
 
 class Misplaced(Exception):
     """Pages that are not where an index says: their chunks are to be decoded whole."""
-
-
-class UnknownFormatError(FileFormatError):
-    """Neither the beginning nor the end of a file is that of a known format."""

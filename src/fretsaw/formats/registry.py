@@ -4,7 +4,7 @@ import importlib
 from typing import cast
 
 from fretsaw.errors import FileFormatError
-from fretsaw.formats.interface import FileReader, FormatModule, ReadOptions, UnknownFormatError
+from fretsaw.formats.interface import FileReader, FormatModule, ReadOptions
 from fretsaw.model.locks import importing
 from fretsaw.storage.requests import Request, Steps
 
@@ -17,7 +17,7 @@ def open_file(
 ) -> Steps[FileReader]:
     """Tell the format by the magic bytes and read the footer."""
     if size == 0:
-        raise UnknownFormatError(f"{name}: is empty (0 bytes); no Parquet or ORC file is")
+        raise FileFormatError.other_format(f"{name}: is empty (0 bytes); no Parquet or ORC file is")
     length = min(size, tail_size)
     (tail,) = yield Request([(size - length, length)], "footer")
     end = tail.to_pybytes()[-4:]
@@ -45,4 +45,6 @@ def _not_known(name: str, size: int) -> Steps[FileFormatError]:
                 f"{name}: begins like {format_name} file but does not end like one; "
                 f"it is truncated at byte {size}, write or copy it again"
             )
-    return UnknownFormatError(f"{name}: is not a Parquet or ORC file (no magic bytes at its end)")
+    return FileFormatError.other_format(
+        f"{name}: is not a Parquet or ORC file (no magic bytes at its end)"
+    )
