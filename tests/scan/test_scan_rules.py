@@ -303,7 +303,8 @@ def test_what_is_said_of_a_repeated_name_fits_what_was_called(missing: Any, tmp_
             use()
         assert "twice: 2 columns are named 'x'" in str(error.value)
         assert advice in str(error.value)
-        assert type(error.value) is fs.ColumnNotFoundError and error.value.is_ambiguous
+        assert type(error.value) is fs.ColumnNotFoundError
+        assert error.value.is_ambiguous
     with pytest.raises(fs.ColumnNotFoundError) as error:
         scan.select("z").to_arrow()
     assert not error.value.is_ambiguous
