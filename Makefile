@@ -4,8 +4,16 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 WORK ?=
 QUICK ?=
+KERNELS ?= $(shell command -v cargo 2> /dev/null)
+CRATE := kernels/Cargo.toml
+ifneq ($(KERNELS),)
+WITH_KERNELS := $(VENV)/.kernels
+else
+WITH_KERNELS := no-kernels
+export FRETSAW_KERNELS := 0
+endif
 
-.PHONY: demo test test-fast test-all java check bench clean
+.PHONY: demo test test-fast test-all java kernels no-kernels check bench wheel clean
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -21,17 +29,29 @@ $(VENV)/.bench: $(INSTALLED)
 	$(BIN)/python -m pip install --quiet --editable '.[dev,bench]'
 	@touch $@
 
-demo: $(INSTALLED) java  ## the main job, end to end, on sample data that it makes
+$(VENV)/.kernels: kernels/pyproject.toml $(CRATE) kernels/Cargo.lock kernels/fretsaw_kernels.pyi \
+		$(shell find kernels/src -name '*.rs') | $(INSTALLED)
+	@echo "Building the kernels; make KERNELS= ... goes on without them"
+	$(BIN)/python -m pip install --quiet ./kernels
+	@touch $@
+
+kernels: $(WITH_KERNELS)  ## the compiled decoders, where there is cargo
+
+no-kernels:
+	@echo "No kernels: the same results, slower. For speed install Rust 1.85 or later (https://rustup.rs)."
+
+demo: $(INSTALLED) $(WITH_KERNELS) java  ## the main job, end to end, on sample data that it makes
 	$(BIN)/python examples/demo.py
 
-test: $(INSTALLED) java  ## all behaviours, on Spark too
+test: $(INSTALLED) $(WITH_KERNELS) java  ## all behaviours, on Spark too
+	$(if $(KERNELS),cargo test --quiet --manifest-path $(CRATE) --no-default-features)
 	$(BIN)/python -m pytest -n auto -m 'not spark and not deep'
 	$(BIN)/python -m pytest -m 'spark and not deep' tests
 
-test-fast: $(INSTALLED)  ## the tests without the slow ones and without Spark
+test-fast: $(INSTALLED) $(WITH_KERNELS)  ## the tests without the slow ones and without Spark
 	$(BIN)/python -m pytest -n auto -m 'not slow and not spark and not deep'
 
-test-all: $(INSTALLED) java  ## the deep runs: many seeds, every damaged byte, clusters, soak
+test-all: $(INSTALLED) $(WITH_KERNELS) java  ## the deep runs: many seeds, every damaged byte, clusters, soak
 	$(BIN)/python -m pytest -n auto -m 'deep and not spark' tests
 	$(BIN)/python -m pytest -m 'deep and spark' tests
 
@@ -44,14 +64,27 @@ java:  # for Spark
 		echo "  sudo apt-get install openjdk-17-jre-headless"; \
 	fi
 
-check: $(INSTALLED)  ## lint, types, import boundaries, docs
+check: $(INSTALLED) $(WITH_KERNELS)  ## lint, types, import boundaries, docs
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/python -m pytest -q tests/test_boundaries.py README.md docs
+ifneq ($(KERNELS),)
+	cargo fmt --check --manifest-path $(CRATE)
+	cargo clippy --quiet --manifest-path $(CRATE) --all-targets -- -D warnings
+	$(BIN)/python -m mypy.stubtest fretsaw_kernels
+endif
 
-bench: $(VENV)/.bench  ## make bench WORK=offset QUICK=1
+bench: $(VENV)/.bench $(WITH_KERNELS)  ## make bench WORK=offset QUICK=1
 	$(BIN)/python -m benchmarks $(if $(WORK),--work $(WORK)) $(if $(QUICK),--quick)
 
+wheel: $(BIN)/python $(filter no-kernels,$(WITH_KERNELS))  ## both packages into dist/; the kernels for manylinux_2_28
+	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .
+ifneq ($(KERNELS),)
+	$(BIN)/python -m pip install --quiet 'maturin[zig]>=1.9,<2'
+	PATH="$(abspath $(BIN)):$$PATH" maturin build --quiet --release --zig \
+		--compatibility manylinux_2_28 --manifest-path $(CRATE) --out dist
+endif
+
 clean:
-	rm -rf $(VENV) demo-data
+	rm -rf $(VENV) demo-data dist kernels/target
