@@ -25,17 +25,16 @@ def load_kernels() -> ModuleType | None:
     except ModuleNotFoundError:
         return None
     except ImportError as error:
-        return _ignore(f"cannot be imported ({error})")
-    protocol = getattr(kernels, "PROTOCOL", None)
-    if protocol != PROTOCOL:
-        return _ignore(f"speak protocol {protocol}, and this fretsaw speaks {PROTOCOL}")
-    return kernels
-
-
-def _ignore(reason: str) -> None:
+        misfit = f"cannot be imported ({error})"
+    else:
+        protocol = getattr(kernels, "PROTOCOL", None)
+        if protocol == PROTOCOL:
+            return kernels
+        misfit = f"speak protocol {protocol}, and this fretsaw speaks {PROTOCOL}"
     warnings.warn(
-        f"fretsaw reads without its kernels, which {reason}. Install the fretsaw-kernels of the "
+        f"fretsaw reads without its kernels, which {misfit}. Install the fretsaw-kernels of the "
         "same release (pip install ./kernels), or uninstall them, or set FRETSAW_KERNELS=0.",
         RuntimeWarning,
-        stacklevel=3,
+        stacklevel=2,
     )
+    return None
