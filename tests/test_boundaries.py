@@ -16,7 +16,7 @@ RANKS = (
     {"formats"},
     {"engine"},
     {"results"},
-    {"scan", "datafile", "arguments", "cache"},
+    {"scan", "datafile", "arguments", "versions", "cache"},
     {"spark"},
     {"cli"},
 )

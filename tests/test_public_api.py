@@ -39,6 +39,7 @@ def test_exports_are_pinned() -> None:
         "col",
         "open",
         "scan",
+        "show_versions",
         "trace",
     }
     assert all(hasattr(fs, name) for name in fs.__all__)

@@ -35,6 +35,7 @@ from fretsaw.scan import Scan, scan
 if TYPE_CHECKING:
     from fretsaw.results.columns import ColumnBatch, ColumnBatches, Layer, LayerKind, Validity
     from fretsaw.results.rows import Row
+    from fretsaw.versions import show_versions
 
 __version__ = "0.1.0"
 
@@ -70,6 +71,7 @@ __all__ = [
     "col",
     "open",
     "scan",
+    "show_versions",
     "trace",
 ]
 
@@ -77,6 +79,7 @@ _COLUMNS = ("ColumnBatch", "ColumnBatches", "Layer", "LayerKind", "Validity")
 _IMPORTED_WHEN_USED = {
     **dict.fromkeys(_COLUMNS, "results.columns"),
     "Row": "results.rows",
+    "show_versions": "versions",
 }
 
 
