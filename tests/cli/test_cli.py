@@ -1,4 +1,4 @@
-"""The `fretsaw` command, as a shell would use it: rows, messages, exit codes, what is left behind.
+"""The `fretsaw` command, as a shell would use it: rows, tables, directories, plans.
 
 Rows are compared with what the library reads, which other tests compare with other readers.
 """
@@ -7,79 +7,22 @@ import io
 import json
 import os
 import pty
-import signal
 import subprocess
-import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 
 import fretsaw as fs
-from fretsaw.cli import main, output
+from fretsaw.cli import output
 from fretsaw.storage import footer_cache
 from tests.engine.test_unbelieved import parquet_bounds
-
-ROWS, MANY = 10_000, 1_000_000
-COMMAND = [sys.executable, "-m", "fretsaw.cli"]
-
-
-class Ran(NamedTuple):
-    """What a command did."""
-
-    code: int
-    out: bytes
-    err: str
-
-
-Run = Callable[..., Ran]
-
-
-@pytest.fixture
-def run(capsysbinary: Any) -> Run:
-    """Runs the command in this process."""
-
-    def run(*arguments: object) -> Ran:
-        with pytest.raises(SystemExit) as ended:
-            main([str(argument) for argument in arguments])
-        written = capsysbinary.readouterr()
-        assert isinstance(ended.value.code, int)
-        return Ran(ended.value.code, written.out, written.err.decode())
-
-    return run
-
-
-@pytest.fixture(scope="module")
-def trips(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A directory of two files."""
-    folder = tmp_path_factory.mktemp("trips")
-    table = pa.table(
-        {
-            "id": range(ROWS),
-            "fare": [None if row % 7 == 0 else row / 4 for row in range(ROWS)],
-            "city": [("NYC", "LA", 'a "quoted", name')[row % 3] for row in range(ROWS)],
-        }
-    )
-    for number in range(2):
-        part = table.slice(number * ROWS // 2, ROWS // 2)
-        path = folder / f"{number}.parquet"
-        pq.write_table(part, path, row_group_size=1_000, write_page_index=True)
-    return folder
-
-
-@pytest.fixture(scope="module")
-def many(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A file with more rows than anybody waits for: as text, they take seconds."""
-    path = tmp_path_factory.mktemp("many") / "many.parquet"
-    pq.write_table(pa.table({name: np.arange(MANY) for name in "abc"}), path)
-    return path
+from tests.support.commands import COMMAND, MANY, Ran, Run, contents, damage
 
 
 def values(ran: Ran) -> list[dict[str, Any]]:
@@ -88,7 +31,7 @@ def values(ran: Ran) -> list[dict[str, Any]]:
     return [json.loads(line) for line in ran.out.splitlines()]
 
 
-# Rows to stdout ---------------------------------------------------------------------------------
+# Rows to stdout
 
 
 def test_csv_is_what_comes_out_of_a_pipe(run: Run, trips: Path) -> None:
@@ -171,7 +114,7 @@ def test_nested_columns_go_to_json_and_csv_says_so(run: Run, tmp_path: Path) -> 
     assert "JSON" in ran.err
 
 
-# Tables -----------------------------------------------------------------------------------------
+# Tables
 
 
 def test_a_table_has_some_rows_and_says_how_many_more_there_are(run: Run, trips: Path) -> None:
@@ -216,7 +159,7 @@ def test_cells_are_one_line_and_harmless(run: Run, tmp_path: Path) -> None:
     assert "1970-01-01 00:00:00.000000003" in lines[5]
 
 
-# Terminals --------------------------------------------------------------------------------------
+# Terminals
 
 
 @contextmanager
@@ -276,7 +219,7 @@ def test_quiet_is_quiet_on_a_terminal(trips: Path) -> None:
         assert b"".join(pieces) == b""
 
 
-# Directories ------------------------------------------------------------------------------------
+# Directories
 
 
 @pytest.mark.parametrize("format", ["parquet", "orc"])
@@ -345,18 +288,7 @@ def test_a_job_that_fails_leaves_nothing(run: Run, trips: Path, tmp_path: Path) 
     assert os.listdir(tmp_path) == ["in"]
 
 
-def contents(folder: Path) -> dict[str, bytes]:
-    return {str(path): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-
-
-def damage(path: Path) -> None:
-    """Overwrite the header of the first page."""
-    data = bytearray(path.read_bytes())
-    data[4:24] = b"\xff" * 20
-    path.write_bytes(data)
-
-
-# Counts and plans -------------------------------------------------------------------------------
+# Counts and plans
 
 
 def test_count_prints_a_number(run: Run, trips: Path) -> None:
@@ -375,262 +307,3 @@ def test_explain_prints_the_plan(run: Run, trips: Path) -> None:
     text = run("explain", trips, *options, "--run").out.decode()
     assert "planned" in text
     assert "actual" in text
-
-
-# What is said -----------------------------------------------------------------------------------
-
-
-def test_a_summary_goes_to_stderr(run: Run, trips: Path) -> None:
-    ran = run("select", trips, "--where", "id >= 9990")
-    footer_cache.clear()
-    with fs.trace() as traced:
-        scan = fs.scan(trips).filter("id >= 9990")
-        assert scan.schema.names
-        assert list(scan.batches())
-    [line] = ran.err.splitlines()
-    assert line.startswith("10 rows in ")
-    assert f" in {traced.requests} requests; left out 9 blocks by statistics" in line
-    assert run("select", trips, "--quiet").err == ""
-    assert run("count", trips, "-q").err == ""
-    assert run("count", trips).err.startswith("10,000 rows in ")
-
-
-MISTAKES = [
-    (1, ["select", "{trips}", "--where", "fare >< 3"], "fare >< 3"),
-    (1, ["select", "{trips}", "--where", "fares > 3"], "did you mean 'fare'"),
-    (1, ["select", "{trips}", "--where", "fare > 'x'"], "cannot be converted"),
-    (1, ["select", "{trips}", "--columns", "fares"], "did you mean 'fare'"),
-    (1, ["select", "{trips}/none.parquet"], "none.parquet: no such file"),
-    (1, ["count", "{trips}/*.orc"], "no Parquet or ORC file"),
-    (1, ["select", "{trips}", "--output", "{trips}/no/where"], "no such directory"),
-    (1, ["explain", "s3://bucket/key"], "not supported"),
-    (2, ["select", "{trips}", "--format", "parquet"], "--output"),
-    (2, ["select", "{trips}", "--format", "table", "--output", "x"], "--output"),
-    (2, ["select", "{trips}", "--format", "xml"], "xml"),
-    (2, ["select", "{trips}", "--tail", "1", "--skip", "1"], "--tail excludes"),
-    (2, ["count", "{trips}", "--head", "-1"], "--head"),
-    (2, ["count", "{trips}", "--master", "local"], "--engine spark"),
-    (2, ["select"], "SOURCES"),
-    (2, ["selct", "{trips}"], "selct"),
-]
-
-
-@pytest.mark.parametrize(("code", "arguments", "message"), MISTAKES)
-def test_mistakes_are_told_in_a_few_words(
-    run: Run, trips: Path, code: int, arguments: list[str], message: str
-) -> None:
-    ran = run(*(argument.format(trips=trips) for argument in arguments))
-    assert (ran.code, ran.out) == (code, b"")
-    assert message in ran.err
-    assert "Traceback" not in ran.err
-    if code == 1:
-        first, *place = ran.err.splitlines()
-        assert first.startswith("fretsaw: ")
-        assert not place or place[-1].strip() == "^"  # points into the condition
-
-
-def test_damaged_files_are_named(run: Run, trips: Path, tmp_path: Path) -> None:
-    whole = (trips / "0.parquet").read_bytes()
-    (tmp_path / "cut.parquet").write_bytes(whole[:-100])
-    (tmp_path / "page.parquet").write_bytes(whole)
-    damage(tmp_path / "page.parquet")
-    (tmp_path / "text.parquet").write_text("this is no Parquet file")
-    for name in ("cut", "page", "text"):
-        ran = run("select", tmp_path / f"{name}.parquet", "--format", "json")
-        assert ran.code == 1
-        [line] = ran.err.splitlines()
-        assert f"{name}.parquet" in line
-
-
-def test_help_and_version(run: Run) -> None:
-    assert b"select" in run("--help").out
-    assert b"--where" in run("select", "-h").out
-    assert run("--version").out.decode() == f"fretsaw {fs.__version__}\n"
-    assert run().code == 2
-
-
-def test_help_imports_nothing_heavy() -> None:
-    heavy = "{'pandas', 'polars', 'pyspark', 'sqlglot', 'pyarrow.parquet', 'rich.progress'}"
-    code = (
-        "import sys\nfrom fretsaw.cli import main\n"
-        "try: main(['--help'])\n"
-        f"except SystemExit: print({heavy} & set(sys.modules) or 'none')"
-    )
-    shown = subprocess.check_output([sys.executable, "-c", code], text=True)
-    assert shown.splitlines()[-1] == "none"
-
-
-@pytest.mark.parametrize(
-    ("module", "arguments", "extra"),
-    [("typer", "'--help'", "cli"), ("py4j", "'count', '.', '--engine', 'spark'", "spark")],
-)
-def test_what_is_not_installed_is_named(module: str, arguments: str, extra: str) -> None:
-    code = (
-        f"import sys; sys.modules[{module!r}] = None\n"
-        f"from fretsaw.cli import main; main([{arguments}])"
-    )
-    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert ran.returncode == 1
-    [line] = ran.stderr.splitlines()
-    assert module in line
-    assert f": pip install 'fretsaw[{extra}]'" in line
-
-
-# Pipes, signals, full disks ---------------------------------------------------------------------
-
-
-def started(*arguments: object) -> subprocess.Popen[bytes]:
-    command = [*COMMAND, *map(str, arguments)]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-
-
-@pytest.mark.parametrize("format", ["csv", "json", "arrow"])
-def test_a_closed_pipe_ends_it_quietly(many: Path, format: str) -> None:
-    process = started("select", many, "--format", format)
-    assert process.stdout is not None
-    assert process.stdout.read(10)
-    process.stdout.close()
-    assert process.stderr is not None
-    assert process.stderr.read() == b""
-    process.stderr.close()
-    assert process.wait() == 128 + signal.SIGPIPE
-
-
-def test_a_full_disk_is_told(many: Path) -> None:
-    for arguments in (["select", str(many), "--format", "csv"], ["count", str(many)]):
-        with open("/dev/full", "wb") as full:
-            ran = subprocess.run([*COMMAND, *arguments], stdout=full, stderr=subprocess.PIPE)
-        assert (ran.returncode, ran.stderr) == (1, b"fretsaw: No space left on device\n")
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_an_interrupt_ends_the_stream(many: Path, number: signal.Signals) -> None:
-    process = started("select", many, "--format", "json")
-    assert process.stdout is not None
-    assert process.stdout.read(10)
-    process.send_signal(number)
-    _, err = process.communicate()
-    assert process.returncode == 128 + number
-    assert err in (b"fretsaw: interrupted\n", b"fretsaw: stopped\n")
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
-def test_a_job_that_is_stopped_leaves_no_result(
-    many: Path, tmp_path: Path, number: signal.Signals
-) -> None:
-    process = started("select", many, "--format", "json", "--output", tmp_path / "out")
-    deadline = time.monotonic() + 30
-    while not any(tmp_path.rglob("*.tmp/.*")) and time.monotonic() < deadline:
-        time.sleep(0.01)
-    process.send_signal(number)
-    _, err = process.communicate()
-    assert process.returncode == (-number if number == signal.SIGKILL else 128 + number)
-    assert b"Traceback" not in err
-    left = os.listdir(tmp_path)
-    if number == signal.SIGKILL:
-        assert all(name.startswith(".out.") for name in left)
-        with pytest.raises(fs.SourceNotFoundError):
-            fs.scan(tmp_path).count()
-    else:
-        assert left == []
-    # What was left does not stand in the way.
-    again = subprocess.run([*COMMAND, "select", many, "--head", "1", "--output", tmp_path / "out"])
-    assert again.returncode == 0
-    assert fs.scan(tmp_path / "out").count() == 1
-
-
-# Spark ------------------------------------------------------------------------------------------
-
-ON_SPARK = ("--engine", "spark")
-
-
-@pytest.mark.spark
-@pytest.mark.parametrize("format", ["csv", "json", "arrow"])
-def test_spark_gives_the_same_rows(run: Run, spark: Any, trips: Path, format: str) -> None:
-    for options in (
-        (),
-        ("--where", "fare > 100 and city = 'LA'", "--skip", 5, "--head", 100),
-        ("--columns", "city,id", "--tail", 6_000, "--with-row-index", "--with-file-path"),
-        ("--where", "id < 0"),
-    ):
-        here = run("select", trips, "--format", format, *options)
-        there = run("select", trips, "--format", format, *options, *ON_SPARK)
-        assert there.code == 0, there.err
-        if format == "arrow":  # batches may be cut elsewhere
-            tables = [pa.ipc.open_stream(ran.out).read_all() for ran in (here, there)]
-            assert tables[0].equals(tables[1])
-        else:
-            assert there.out == here.out
-
-
-@pytest.mark.spark
-def test_spark_counts_shows_and_explains(run: Run, spark: Any, trips: Path) -> None:
-    where = ("--where", "fare > 100")
-    expected = fs.scan(trips).filter("fare > 100").count()
-    ran = run("count", trips, *where, *ON_SPARK)
-    assert ran.out == b"%d\n" % expected
-    assert ran.err.startswith(f"{expected:,} rows in ")
-    table = run("select", trips, *where, "--format", "table")
-    assert run("select", trips, *where, "--format", "table", *ON_SPARK).out == table.out
-    text = run("explain", trips, *where, "--run", *ON_SPARK).out.decode()
-    assert "filter  col('fare') > 100" in text
-    assert f"on Spark: {expected:,} rows in " in text
-
-
-@pytest.mark.spark
-def test_spark_writes_directories(run: Run, spark: Any, trips: Path, tmp_path: Path) -> None:
-    ran = run("select", trips, "--where", "id > 17", "--output", tmp_path / "out", *ON_SPARK)
-    assert (ran.code, ran.out) == (0, b"")
-    assert "9,982 rows in " in ran.err
-    assert os.listdir(tmp_path) == ["out"]
-    expected = fs.scan(trips).filter("id > 17").to_arrow()
-    assert fs.scan(tmp_path / "out").to_arrow().equals(expected)
-    before = contents(tmp_path) | contents(trips)
-    for place in (tmp_path / "out", trips, trips / "out"):
-        assert run("select", trips, "--output", place, *ON_SPARK).code == 1
-    assert contents(tmp_path) | contents(trips) == before
-
-
-@pytest.mark.spark
-def test_spark_tells_mistakes_in_a_line(run: Run, spark: Any, trips: Path, tmp_path: Path) -> None:
-    (tmp_path / "0.parquet").write_bytes((trips / "0.parquet").read_bytes())
-    damage(tmp_path / "0.parquet")
-    for arguments, message in (
-        ((tmp_path,), "0.parquet"),
-        ((tmp_path, "--output", tmp_path.with_name("out")), "0.parquet"),
-        ((trips, "--columns", "fares"), "did you mean 'fare'"),
-        ((trips / "none",), "no such file"),
-    ):
-        ran = run("select", *arguments, *ON_SPARK)
-        assert (ran.code, len(ran.err.splitlines())) == (1, 1), ran.err
-        assert message in ran.err
-    assert not tmp_path.with_name("out").exists()
-
-
-@pytest.mark.spark
-def test_a_session_of_its_own_is_quiet(spark: Any, trips: Path, tmp_path: Path) -> None:
-    (tmp_path / "0.parquet").write_bytes((trips / "0.parquet").read_bytes())
-    damage(tmp_path / "0.parquet")
-    command = [*COMMAND, "select", str(tmp_path), *ON_SPARK, "--master", "local[1]"]
-    environment = {key: os.environ[key] for key in os.environ if not key.startswith("PYSPARK_")}
-    ran = subprocess.run(command, capture_output=True, text=True, env=environment)
-    assert ran.returncode == 1
-    [line] = ran.stderr.splitlines()
-    assert line.startswith("fretsaw: ")
-    assert "0.parquet" in line
-
-
-@pytest.mark.spark
-def test_spark_submit_runs_the_same_command(spark: Any, trips: Path) -> None:
-    submit = Path(sys.modules["pyspark"].__file__ or "").parent / "bin" / "spark-submit"
-    script = Path(output.__file__).parent / "__main__.py"
-    environment = {key: os.environ[key] for key in os.environ if key != "PYSPARK_GATEWAY_PORT"}
-    ran = subprocess.run(
-        [submit, "--master", "local[1]", script, "count", trips, "--where", "id >= 9000"],
-        capture_output=True,
-        env=environment | {"PYSPARK_PYTHON": sys.executable},
-    )
-    # Nothing but the number: spark-submit sends what goes to stderr to stdout, too.
-    assert (ran.returncode, ran.stdout) == (0, b"1000\n"), ran.stderr.decode()

@@ -29,7 +29,7 @@ import pytest
 
 import fretsaw as fs
 from tests.support.formats import written
-from tests.support.lake import Lake, assert_rows, make_lake, random_request
+from tests.support.lake import Lake, assert_rows, random_request
 from tests.support.writers import missing
 
 pytest.importorskip("pyspark")
@@ -214,11 +214,6 @@ class Driver:
 
 
 # The same rows
-
-
-@pytest.fixture(scope="module")
-def lake(tmp_path_factory: pytest.TempPathFactory) -> Lake:
-    return make_lake(tmp_path_factory.mktemp("lake"))
 
 
 def test_random_scans_on_a_cluster(cluster: Cluster, lake: Lake, tmp_path: Path) -> None:

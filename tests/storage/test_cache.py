@@ -1,16 +1,14 @@
-"""Footers that are kept: read once for as long as a file is the same, and never for a new one.
+"""Footers that are kept: read once for as long as a file is the same.
 
 What was read is told by the trace, what is right by pyarrow. `Recent` is held against a list.
 """
 
 import io
-import os
 import pickle
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -23,73 +21,23 @@ from hypothesis import strategies as st
 
 import fretsaw as fs
 from fretsaw import col
-from fretsaw.storage import descriptor, footer_cache
+from fretsaw.storage import footer_cache
 from fretsaw.storage.footer_cache import Recent
+from tests.support.footers import (
+    MOMENT,
+    ROWS,
+    TRAILER,
+    USES,
+    assert_kept,
+    assert_read_anew,
+    is_anew,
+    read,
+    saved,
+    settled,
+    table_of,
+    written,
+)
 from tests.support.pages import assert_same, row_groups
-
-ROWS = 500
-LONG_AGO = 1_000_000_000 * 10**9
-MOMENT = 0.03
-"""Seconds after which the clock of every file system has moved on."""
-TRAILER = 8
-"""Bytes that say where a footer begins."""
-COMPARED = 4_096
-"""Bytes at the end of a file that tell whether a footer that is kept is still in it."""
-
-
-@pytest.fixture
-def _settled(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Files count as settled as soon as they are written."""
-    monkeypatch.setattr(descriptor, "SETTLED_NS", 0)
-
-
-settled = pytest.mark.usefixtures("_settled")
-
-
-def table_of(first: int = 0, rows: int = ROWS) -> pa.Table:
-    """Tables of as many rows become files of as many bytes."""
-    numbers = np.arange(first, first + rows)
-    table = pa.table({"n": numbers, "text": [f"row {number:07}" for number in numbers]})
-    return table.replace_schema_metadata({"origin": f"{first:07}"})
-
-
-def written(table: pa.Table, **options: Any) -> bytes:
-    sink = io.BytesIO()
-    layout = {"row_group_size": 200, "write_page_index": True, "compression": "none"}
-    pq.write_table(table, sink, **layout | options)
-    return sink.getvalue()
-
-
-def saved(path: Path, table: pa.Table, **options: Any) -> Path:
-    path.write_bytes(written(table, **options))
-    return path
-
-
-def read(*sources: Any, **options: Any) -> tuple[pa.Table, fs.Trace]:
-    """What a scan gives, and what it read."""
-    with fs.trace() as trace:
-        table = fs.scan(list(sources) if len(sources) > 1 else sources[0], **options).to_arrow()
-    return table, trace
-
-
-def is_anew(trace: fs.Trace) -> bool:
-    """Whether a footer was looked for: what is kept is only compared, by one small read."""
-    lengths = [event.length for event in trace.log if event.why == "footer"]
-    return TRAILER in lengths or max(lengths, default=0) > COMPARED
-
-
-def assert_kept(path: Path, table: pa.Table) -> None:
-    found, trace = read(path)
-    assert not is_anew(trace)
-    assert sum(event.why == "footer" for event in trace.log) == 1
-    assert trace.data_bytes > 0
-    assert_same(found, table)
-
-
-def assert_read_anew(path: Path, table: pa.Table) -> None:
-    found, trace = read(path)
-    assert is_anew(trace)
-    assert_same(found, table)
 
 
 def footer_size(path: Path) -> int:
@@ -113,20 +61,6 @@ def test_the_second_scan_of_a_file_reads_no_footer(tmp_path: Path) -> None:
         assert_same(second, first)
         assert second.schema.metadata == first.schema.metadata == {b"origin": b"0000000"}
     assert_same(second, table_of())
-
-
-USES: dict[str, Callable[[fs.Scan], Any]] = {
-    "schema": lambda scan: (scan.schema, scan.schema.metadata),
-    "count": lambda scan: scan.count(),
-    "window": lambda scan: scan.skip(150).head(100).to_arrow(),
-    "tail": lambda scan: scan.tail(7).to_arrow(),
-    "take": lambda scan: scan.take([400, 3, 3]),
-    "filter": lambda scan: scan.filter((col("n") > 190) & (col("n") < 210)).to_arrow(),
-    "other filter": lambda scan: scan.filter(col("text") == "row 0000333").to_arrow(),
-    "row index": lambda scan: scan.select().with_row_index().tail(3).to_arrow(),
-    "plan": lambda scan: scan.filter(col("n") < 20).plan().blocks,
-    "batches": lambda scan: list(scan.batches(batch_size=90)),
-}
 
 
 @settled
@@ -312,200 +246,6 @@ def test_scans_that_verify_are_told_from_those_that_do_not(tmp_path: Path) -> No
             read(path, verify=True)
 
 
-# Files that change
-
-
-def replaced(path: Path, data: bytes) -> None:
-    other = path.with_name("other")
-    other.write_bytes(data)
-    os.replace(other, path)
-
-
-def replaced_with_its_times(path: Path, data: bytes) -> None:
-    before = path.stat()
-    replaced(path, data)
-    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
-
-
-def rewritten(path: Path, data: bytes) -> None:
-    with path.open("r+b") as file:
-        file.write(data)
-        file.truncate()
-
-
-def rewritten_with_its_times(path: Path, data: bytes) -> None:
-    before = path.stat()
-    rewritten(path, data)
-    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
-
-
-def deleted_and_written(path: Path, data: bytes) -> None:
-    path.unlink()
-    path.write_bytes(data)
-
-
-CHANGES = (
-    replaced,
-    replaced_with_its_times,
-    rewritten,
-    rewritten_with_its_times,
-    deleted_and_written,
-)
-each_change = pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.__name__)
-
-
-@each_change
-@pytest.mark.parametrize("same_size", [True, False])
-@settled
-def test_a_changed_file_is_read_anew(
-    tmp_path: Path, change: Callable[[Path, bytes], None], same_size: bool
-) -> None:
-    path = saved(tmp_path / "a.parquet", table_of())
-    read(path)
-    assert_kept(path, table_of())
-    for turn in range(1, 4):
-        time.sleep(MOMENT)
-        table = table_of(1_000 * turn, ROWS if same_size else ROWS + 100 * turn)
-        size = path.stat().st_size
-        change(path, written(table))
-        assert (path.stat().st_size == size) == same_size
-        assert_read_anew(path, table)
-        assert_kept(path, table)
-
-
-@each_change
-def test_a_file_that_changes_within_a_moment_is_read_anew(
-    tmp_path: Path, change: Callable[[Path, bytes], None]
-) -> None:
-    """As often as one can: times alone would not tell the versions apart."""
-    path = saved(tmp_path / "a.parquet", table_of())
-    for turn in range(60):
-        table = table_of(1_000 * turn)
-        change(path, written(table))
-        found, trace = read(path)
-        assert found["n"].equals(table["n"])
-        assert is_anew(trace)
-
-
-@each_change
-def test_a_scan_made_before_a_change_reads_the_new_file(
-    tmp_path: Path, change: Callable[[Path, bytes], None]
-) -> None:
-    path = saved(tmp_path / "a.parquet", table_of())
-    scan = fs.scan(path).filter(col("n") >= 0)
-    scan.to_arrow()
-    change(path, written(table_of(3_000, 700)))
-    assert scan.to_arrow()["n"].to_pylist() == list(range(3_000, 3_700))
-    assert scan.count() == 700
-
-
-def test_young_files_are_not_kept(tmp_path: Path) -> None:
-    path = saved(tmp_path / "a.parquet", table_of())
-    for _ in range(2):
-        assert_read_anew(path, table_of())
-    # The content may be as old as it likes: the change of times is young.
-    os.utime(path, ns=(LONG_AGO, LONG_AGO))
-    for _ in range(2):
-        assert_read_anew(path, table_of())
-    ahead = time.time_ns() + 3_600 * 10**9
-    os.utime(path, ns=(ahead, ahead))
-    for _ in range(2):
-        assert_read_anew(path, table_of())
-
-
-def test_files_are_kept_once_they_are_not_young_any_more(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = saved(tmp_path / "a.parquet", table_of())
-    for _ in range(2):
-        assert_read_anew(path, table_of())
-    now = time.time_ns
-    monkeypatch.setattr(time, "time_ns", lambda: now() + descriptor.SETTLED_NS)
-    assert_read_anew(path, table_of())
-    assert_kept(path, table_of())
-
-
-@settled
-def test_other_names_and_rights_may_be_read_anew_but_stay_right(tmp_path: Path) -> None:
-    path = saved(tmp_path / "a.parquet", table_of())
-    read(path)
-    moved = path.rename(tmp_path / "b.parquet")
-    with pytest.raises(fs.SourceNotFoundError):
-        read(path)
-    assert_same(read(moved)[0], table_of())
-    moved.chmod(0o600)
-    assert_same(read(moved)[0], table_of())
-    os.link(moved, path)
-    assert_same(read(path)[0], table_of())
-
-
-@settled
-def test_a_deleted_file_is_not_found(tmp_path: Path) -> None:
-    path = saved(tmp_path / "a.parquet", table_of())
-    scan = fs.scan(path)
-    scan.to_arrow()
-    path.unlink()
-    for use in (scan.to_arrow, scan.count, lambda: scan.schema, lambda: fs.scan(path).plan()):
-        with pytest.raises(fs.SourceNotFoundError, match=r"a\.parquet"):
-            use()
-
-
-@settled
-def test_a_file_that_became_a_folder_is_not_read_as_a_file(tmp_path: Path) -> None:
-    path = saved(tmp_path / "a.parquet", table_of())
-    read(path)
-    path.unlink()
-    path.mkdir()
-    saved(path / "b.parquet", table_of(9_000))
-    assert read(path)[0]["n"].equals(table_of(9_000)["n"])
-
-
-@settled
-@pytest.mark.parametrize("cut", [1, 8, 100, 4_000])
-def test_a_truncated_file_is_a_format_error(tmp_path: Path, cut: int) -> None:
-    path = saved(tmp_path / "a.parquet", table_of())
-    read(path)
-    time.sleep(MOMENT)
-    before = path.stat()
-    os.truncate(path, before.st_size - cut)
-    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
-    for name in ("window", "count", "schema", "filter"):
-        with pytest.raises(fs.FileFormatError, match=r"a\.parquet"):
-            USES[name](fs.scan(path))
-    path.write_bytes(written(table_of(1_000)))
-    assert_same(read(path)[0], table_of(1_000))
-
-
-@settled
-def test_an_appended_file_is_read_anew(tmp_path: Path) -> None:
-    path = saved(tmp_path / "a.parquet", table_of())
-    read(path)
-    time.sleep(MOMENT)
-    with path.open("ab") as file:
-        file.write(b"more")
-    with pytest.raises(fs.FileFormatError, match=r"a\.parquet"):
-        read(path)
-    # As a writer does that appends a row group: new data, then a new footer.
-    whole = written(table_of(0, 600), row_group_size=200)
-    path.write_bytes(whole)
-    assert_same(read(path)[0], table_of(0, 600))
-
-
-@settled
-def test_a_footer_that_was_refused_is_not_kept(tmp_path: Path) -> None:
-    path = saved(tmp_path / "a.parquet", table_of())
-    data = bytearray(path.read_bytes())
-    data[-12] ^= 0xFF
-    data[-40:-30] = bytes(10)
-    path.write_bytes(data[:-9] + data[-8:])
-    for _ in range(2):
-        with pytest.raises(fs.FileFormatError, match=r"a\.parquet"):
-            read(path)
-    time.sleep(MOMENT)
-    saved(path, table_of(2_000))
-    assert_same(read(path)[0], table_of(2_000))
-
-
 # The bound
 
 
@@ -554,6 +294,7 @@ def test_clear_forgets_everything(tmp_path: Path) -> None:
 
 
 uses = st.tuples(st.integers(0, 4), st.integers(1, 4))
+
 steps = st.lists(st.one_of(*[uses] * 9, st.just("clear")), min_size=10, max_size=50)
 
 

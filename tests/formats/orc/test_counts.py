@@ -35,10 +35,10 @@ from tests.formats.parquet.test_traps import (
     is_null,
     runs_of,
 )
-from tests.predicates.test_predicates import check_many
 from tests.support import orc_craft
 from tests.support.orc_craft import ROW_INDEX, STATISTICS, TYPES, Crafted, facts, read, restated
 from tests.support.orc_files import pyorc_bytes
+from tests.support.predicate_checks import check_many
 
 levels = pytest.mark.parametrize("level", RUNS)
 EMPTY: dict[str, Any] = {"values": 0, "has_null": False}

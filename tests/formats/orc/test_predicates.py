@@ -20,13 +20,14 @@ import pytest
 import fretsaw as fs
 from fretsaw import col
 from tests.formats.parquet.test_values_sought import assert_found
-from tests.predicates.test_predicates import Case, check_many, row_numbers
 from tests.support import formats
 from tests.support.formats import even
 from tests.support.nested_data import Kinds
 from tests.support.oracle import Source
 from tests.support.orc_craft import Crafted, read, without_row_index, written, written_at_once
 from tests.support.orc_files import type_count
+from tests.support.predicate_cases import row_numbers
+from tests.support.predicate_checks import Case, check_many
 from tests.support.predicate_data import NUMBERS, Predicates, Writer, make_table
 from tests.support.writers import need
 

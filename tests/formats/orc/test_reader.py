@@ -31,7 +31,7 @@ import fretsaw as fs
 from fretsaw import col
 from tests.model.test_schema import check_against_arrow
 from tests.model.test_trace import METADATA_USES, assert_data_only_from, counting, size_of, traced
-from tests.results.test_rows import assert_rows, expected_rows
+from tests.support.expected_rows import assert_rows, expected_rows
 from tests.support.formats import by_pyarrow, by_pyorc
 from tests.support.layers import assert_arrow, assert_rebuilt, leaves_of
 from tests.support.nested_data import (

@@ -16,14 +16,15 @@ from hypothesis.stateful import run_state_machine_as_test
 
 import fretsaw as fs
 from fretsaw import col
-from tests.engine.test_combinations import MORE, ZONES, Scans, sample, source
+from tests.engine.test_combinations import MORE, Scans
 from tests.formats.orc.test_predicates import OrcCase
 from tests.formats.parquet.test_values_sought import assert_found
-from tests.predicates.test_predicates import check_many
 from tests.support.formats import in_blocks, pyarrow_read
 from tests.support.nested_data import Kinds
 from tests.support.oracle import Source
+from tests.support.predicate_checks import check_many
 from tests.support.predicate_data import COMMON, Writer, by_pyarrow, make_table
+from tests.support.scan_model import ZONES, sample, source
 
 pytestmark = pytest.mark.spark
 

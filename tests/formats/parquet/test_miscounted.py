@@ -17,7 +17,6 @@ import pyarrow.parquet as pq
 import pytest
 
 import fretsaw as fs
-from tests.predicates.test_predicates import QUICK, expression, row_numbers
 from tests.support.craft import (
     COLUMN_INDEX,
     COLUMN_INDEX_AT,
@@ -35,6 +34,8 @@ from tests.support.craft import (
     encoded,
     named,
 )
+from tests.support.predicate_cases import row_numbers
+from tests.support.predicate_checks import QUICK, expression
 from tests.support.predicate_data import Predicates, make_file, open_source
 
 PHYSICAL_TYPE, NUM_VALUES = 1, 5  # fields of ColumnMetaData

@@ -20,10 +20,11 @@ import fretsaw as fs
 from fretsaw import col
 from fretsaw.engine import filter as engine_filter
 from tests.formats.parquet.test_traps import KINDS, Kind, array_of, minimal
-from tests.predicates.test_predicates import SPARK, expression, row_numbers
 from tests.support.craft import I32, I64, LIST, META_DATA, STRUCT, Crafted, Reader, Struct, encoded
 from tests.support.oracle import And, Fold, Not, Or, Source, Test, Tree
 from tests.support.pages import row_groups
+from tests.support.predicate_cases import row_numbers
+from tests.support.predicate_checks import SPARK, expression
 from tests.support.predicate_data import (
     WRITERS,
     by_duckdb,
