@@ -19,7 +19,6 @@ import pytest
 import fretsaw as fs
 from fretsaw import col
 from fretsaw.engine import filter as engine_filter
-from tests.formats.parquet.test_traps import KINDS, Kind, array_of, minimal
 from tests.support.craft import I32, I64, LIST, META_DATA, STRUCT, Crafted, Reader, Struct, encoded
 from tests.support.oracle import And, Fold, Not, Or, Source, Test, Tree
 from tests.support.pages import row_groups
@@ -33,6 +32,8 @@ from tests.support.predicate_data import (
     make_table,
     open_source,
 )
+from tests.support.trap_files import array_of
+from tests.support.traps import KINDS, Kind, minimal
 
 NAN = float("nan")
 CODECS = ("none", "snappy", "zstd", "gzip", "brotli", "lz4")
