@@ -182,21 +182,36 @@ def readable_files(corpus: Path) -> Iterator[Path]:
         yield path
 
 
-@pytest.mark.parametrize("shard", range(6))
-def test_a_flipped_byte_gives_an_error_or_what_pyarrow_reads(
-    corpus: Path, tmp_path: Path, shard: int
-) -> None:
+def flipped(corpus: Path, tmp_path: Path, count: int, shard: int = 0, shards: int = 1) -> Bench:
+    """So much damage to each file, every other time where the metadata is."""
     bench = Bench(tmp_path)
-    for path in itertools.islice(readable_files(corpus), shard, None, 6):
+    for path in itertools.islice(readable_files(corpus), shard, None, shards):
         seeded = random.Random(path.name)
         data = path.read_bytes()
         starts = (len(parts_of(data)[0]), 0)
-        for number in range(200):
+        for number in range(count):
             offset = seeded.randrange(starts[number % 2], len(data))
             change = seeded.choice([1 << seeded.randrange(8), seeded.randrange(1, 256)])
             name = f"{path.name} {number}: {offset} ^ {change}"
             windows = int(number < 60) + int(number < 60 and len(data) < 500_000)
             bench.change(name, path, flip=[offset, change], windows=windows)
+    return bench
+
+
+def test_a_few_flipped_bytes_give_an_error_or_what_pyarrow_reads(
+    corpus: Path, tmp_path: Path
+) -> None:
+    bench = flipped(corpus, tmp_path, 4)
+    assert len(bench.cases) > 180
+    check(bench.cases)
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("shard", range(6))
+def test_a_flipped_byte_gives_an_error_or_what_pyarrow_reads(
+    corpus: Path, tmp_path: Path, shard: int
+) -> None:
+    bench = flipped(corpus, tmp_path, 200, shard, 6)
     assert len(bench.cases) > 1_500
     check(bench.cases)
 

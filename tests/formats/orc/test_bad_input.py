@@ -17,6 +17,7 @@ import pytest
 
 import fretsaw as fs
 from fretsaw import col
+from tests.support.depth import tiers
 from tests.support.hostile import Bench, check
 from tests.support.orc_craft import (
     BLOCK_SIZE,
@@ -191,11 +192,11 @@ def test_the_parts_of_a_file_make_the_same_file_again() -> None:
 def test_metadata_that_lies_gives_an_error_or_the_right_rows(tmp_path: Path) -> None:
     bench = bench_of(tmp_path)
     for make in LIES.values():
-        sampled(bench, make(), 10)
+        sampled(bench, make(), 25)
     check(bench.cases)
 
 
-@pytest.mark.slow
+@pytest.mark.deep
 @pytest.mark.parametrize("part", LIES)
 def test_all_lies_of_a_part_give_an_error_or_the_right_rows(tmp_path: Path, part: str) -> None:
     bench = bench_of(tmp_path)
@@ -231,7 +232,6 @@ def test_a_truncated_file_is_a_format_error(tmp_path: Path) -> None:
     check(bench.cases, must_fail=True)
 
 
-@pytest.mark.slow
 def test_a_file_that_is_truncated_anywhere_is_a_format_error(tmp_path: Path) -> None:
     bench = bench_of(tmp_path)
     path = tmp_path / "zlib.orc"
@@ -264,7 +264,6 @@ def test_huge_lengths_are_format_errors(tmp_path: Path) -> None:
     check(bench.cases, must_fail=True)
 
 
-@pytest.mark.slow
 def test_a_huge_compression_block_costs_nothing(tmp_path: Path) -> None:
     for name, data in (("zlib", ZLIB), ("zstd", ZSTD)):
         bench = bench_of(tmp_path, data)
@@ -292,7 +291,6 @@ def text_field(number: int, size: int) -> bytes:
     return varint(number << 3 | 2) + varint(size)
 
 
-@pytest.mark.slow
 def test_fields_that_claim_huge_sizes_are_format_errors(tmp_path: Path) -> None:
     bench = bench_of(tmp_path)
     for size in HUGE:
@@ -388,7 +386,6 @@ def test_a_stream_without_a_kind_is_an_error_or_no_stream(tmp_path: Path) -> Non
     check(bench.cases)
 
 
-@pytest.mark.slow
 def test_deeply_nested_types_are_format_errors(tmp_path: Path) -> None:
     bench = bench_of(tmp_path)
     for depth in (1_000, 20_000):
@@ -397,7 +394,6 @@ def test_deeply_nested_types_are_format_errors(tmp_path: Path) -> None:
     check(bench.cases, must_fail=True)
 
 
-@pytest.mark.slow
 def test_wide_files_that_hold_nothing_are_errors_or_read(tmp_path: Path) -> None:
     bench = bench_of(tmp_path)
 
@@ -424,8 +420,7 @@ def bomb(codec: str, size: int) -> bytes:
     return (len(body) << 1).to_bytes(3, "little") + body
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("codec", ["zlib", "zstd"])
+@tiers("codec", ["zlib", "zstd"], often=["zlib"])
 def test_chunks_that_explode_are_format_errors(tmp_path: Path, codec: str) -> None:
     data = {"zlib": ZLIB, "zstd": ZSTD}[codec]
     bench = bench_of(tmp_path, data)
@@ -447,7 +442,6 @@ def with_lengths(data: bytes, body: bytes, metadata: bytes, footer: bytes) -> by
     return assembled(body, metadata, footer, {**postscript, **lengths})
 
 
-@pytest.mark.slow
 def test_chunks_that_go_beyond_their_stream_are_errors(tmp_path: Path) -> None:
     bench = bench_of(tmp_path, ZLIB)
     body, metadata, footer, _ = parts_of(ZLIB)
@@ -541,7 +535,6 @@ def test_an_unknown_codec_is_a_format_error() -> None:
             fs.scan(with_postscript(ZLIB, compression=codec)).to_arrow()
 
 
-@pytest.mark.slow
 def test_a_codec_that_is_not_that_of_the_chunks_is_a_format_error(tmp_path: Path) -> None:
     bench = bench_of(tmp_path, ZLIB)
     for codec in (0, 2, LZO, 4, 5, 6):
@@ -572,7 +565,6 @@ def test_broken_files_by_other_writers_are_named(name: str, corpus: Path) -> Non
             use(fs.scan(path))
 
 
-@pytest.mark.slow
 def test_broken_files_by_other_writers_do_no_harm(corpus: Path, tmp_path: Path) -> None:
     bench = bench_of(tmp_path)
     for name in CORRUPT:
@@ -617,7 +609,7 @@ def test_a_few_flipped_bytes_give_an_error_or_what_pyarrow_reads(
 SHIFTED = (": 14674 ^ 64", ": 14234 ^ 4", ": 1394 ^ 150")
 
 
-@pytest.mark.slow
+@pytest.mark.deep
 @pytest.mark.parametrize("shard", range(4))
 def test_a_flipped_byte_gives_an_error_or_what_pyarrow_reads(
     corpus: Path, tmp_path: Path, shard: int
@@ -630,8 +622,7 @@ def test_a_flipped_byte_gives_an_error_or_what_pyarrow_reads(
     check(bench.cases)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("codec", ["uncompressed", "zlib", "snappy", "lz4", "zstd"])
+@tiers("codec", ["uncompressed", "zlib", "snappy", "lz4", "zstd"], often=["zlib"])
 def test_a_flipped_byte_in_a_file_of_pyarrow(tmp_path: Path, codec: str) -> None:
     table = pa.table({**{n: TABLE[n] for n in TABLE.column_names}, "again": TABLE["text"]})
     path = tmp_path / "whole.orc"
@@ -643,7 +634,6 @@ def test_a_flipped_byte_in_a_file_of_pyarrow(tmp_path: Path, codec: str) -> None
     check(bench.cases)
 
 
-@pytest.mark.slow
 def test_a_truncated_file_of_another_writer_is_a_format_error(corpus: Path, tmp_path: Path) -> None:
     bench = bench_of(tmp_path)
     for path in readable_files(corpus):
