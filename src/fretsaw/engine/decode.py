@@ -72,16 +72,12 @@ def _decode(
     encoded: bool,
     allocate: buffer_pool.Allocate,
 ) -> list[pa.ChunkedArray]:
-    cuts = [
-        requests.sharing(
-            file.reader.cut(some.block, leaf, some.pages[place], some.rows, encoded),
-            some.kept,
-            file.fetch,
-        )
-        for place, leaf in enumerate(leaves)
-        for some in wanted
-    ]
-    parts = requests.run_together(cuts, partial(file.fetch, allocate=allocate))
+    cuts = []
+    for place, leaf in enumerate(leaves):
+        for some in wanted:
+            cut = file.reader.cut(some.block, leaf, some.pages[place], some.rows, encoded)
+            cuts.append(cut if some.kept is None else requests.sharing(cut, some.kept, file.fetch))
+    parts = requests.run(requests.together(cuts), partial(file.fetch, allocate=allocate))
     count = len(wanted)
     by_leaf = [parts[place : place + count] for place in range(0, len(parts), count)]
     try:

@@ -23,12 +23,12 @@ from fretsaw.model.blocks import Block, PageIndex
 from fretsaw.model.locks import once
 from fretsaw.model.schema import SchemaNode
 from fretsaw.model.selection import RowSelection
-from fretsaw.model.trace import Why
 from fretsaw.storage import footer_cache, requests
 from fretsaw.storage.buffer_pool import Allocate
 from fretsaw.storage.listing import Entry, Listing, nothing_in
 from fretsaw.storage.origins import open_source
-from fretsaw.storage.source import Range, Source
+from fretsaw.storage.requests import Request, Wave
+from fretsaw.storage.source import Source
 
 _MOST_AHEAD = 32
 _SLOW = 0.005
@@ -60,14 +60,9 @@ class OpenFile:
         """Its entry in a plan: no other file will be read in its place."""
         return replace(self.entry, identity=self.source.identity)
 
-    def fetch(
-        self,
-        ranges: Sequence[Range],
-        why: Why,
-        allocate: Allocate = pa.allocate_buffer,
-    ) -> list[pa.Buffer]:
-        """The bytes of these ranges."""
-        return requests.fetch(self.source, ranges, why, allocate)
+    def fetch(self, wave: Wave, allocate: Allocate = pa.allocate_buffer) -> list[pa.Buffer]:
+        """The bytes of all ranges that are asked for at a time."""
+        return requests.fetch(self.source, wave, allocate)
 
     def chunks(self, block: Block, leaves: Sequence[SchemaNode]) -> list[PageIndex]:
         """The chunks of these leaves as one page each."""
@@ -111,7 +106,7 @@ class OpenFile:
                 else:
                     places.append((number, place))
                     steps.append(self.reader.page_index(block, leaf, chunk, until))
-        found = requests.run_together(steps, self.fetch)
+        found = requests.run(requests.together(steps), self.fetch)
         for (number, place), index in zip(places, found, strict=True):
             pages[number][place] = index
         return pages
@@ -126,9 +121,10 @@ def open_entry(entry: Entry, options: ReadOptions, like: FileReader | None = Non
         return OpenFile(source, kept.reader, entry)
     found: list[tuple[int, pa.Buffer]] = []
 
-    def fetch(ranges: Sequence[Range], why: Why) -> list[pa.Buffer]:
-        buffers = requests.fetch(source, ranges, why)
-        found.extend((offset, data) for (offset, _), data in zip(ranges, buffers, strict=True))
+    def fetch(wave: Wave) -> list[pa.Buffer]:
+        buffers = requests.fetch(source, wave)
+        offsets = [offset for request in wave for offset, _ in request.all]
+        found.extend(zip(offsets, buffers, strict=True))
         return buffers
 
     steps = registry.open_file(source.name, source.size, source.tail, options, like)
@@ -151,7 +147,8 @@ class _Footer:
 
     def is_still_in(self, source: Source) -> bool:
         length = len(self.end)
-        (found,) = requests.fetch(source, [(source.size - length, length)], "footer")
+        request = Request([(source.size - length, length)], "footer")
+        (found,) = requests.fetch(source, [request])
         return bool(found.to_pybytes() == self.end)
 
 

@@ -134,7 +134,7 @@ def by_single_values(
         if not asked:
             break
         steps = [answer(file, left[place], check) for place, check in asked]
-        answers = dict(zip(asked, requests.run_together(steps, file.fetch), strict=True))
+        answers = dict(zip(asked, requests.run(requests.together(steps), file.fetch), strict=True))
         rest = [
             simplified(block.condition, partial(_answer, answers, place))
             for place, block in enumerate(left)
@@ -168,7 +168,7 @@ def by_pages(file: OpenFile, blocks: Sequence[OpenBlock]) -> tuple[list[Indexed]
         for key, leaf in leaves.items()
     ]
     verdicts: list[Verdict] = []
-    indexed = requests.run_together(steps, file.fetch)
+    indexed = requests.run(requests.together(steps), file.fetch)
     for key, (pages, bounds) in zip(leaves, indexed, strict=True):
         decided: dict[Check, Decisions] = {}
         end = 0

@@ -1,7 +1,7 @@
 """What a file format answers, and how it asks for bytes.
 
 A format never reads. Where it needs bytes it yields a `Request` and is sent the buffers; `run`
-and `run_together` drive such steps. `format_of` tells the format by magic bytes, never by name.
+drives such steps, one or several `together`. `registry` tells the format by magic bytes.
 """
 
 from collections.abc import Mapping, Sequence

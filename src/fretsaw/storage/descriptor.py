@@ -6,13 +6,14 @@ import os
 import stat
 import time
 import weakref
+from collections.abc import Sequence
 from typing import BinaryIO
 
 import pyarrow as pa
 
 from fretsaw.errors import FileFormatError, FretsawError, SourceNotFoundError, StorageError
 from fretsaw.storage.buffer_pool import Allocate
-from fretsaw.storage.source import Identity
+from fretsaw.storage.source import Identity, Range
 
 SETTLED_NS = 2_000_000_000
 """A file that changed less than this ago may change once more without a newer time."""
@@ -31,34 +32,31 @@ class Descriptor:
         weakref.finalize(self, os.close, number)
 
 
-def read_at(
-    name: str,
-    number: int,
-    before: Identity,
-    offset: int,
-    length: int,
-    allocate: Allocate,
-) -> pa.Buffer:
+def read_ranges(
+    name: str, number: int, before: Identity, ranges: Sequence[Range], allocate: Allocate
+) -> list[pa.Buffer]:
     """Bytes of an open file of the system, which must still be what it was."""
     # Not through a memory map: a file that is truncated meanwhile would kill the process.
-    buffer = allocate(length)
-    view = memoryview(buffer)
-    done = count = 0
+    buffers = []
+    at = missing = 0
     try:
-        while done < length:
-            count = os.preadv(number, [view[done:]], offset + done)
-            if count == 0:
-                break
-            done += count
+        for at, length in ranges:
+            buffer = allocate(length)
+            buffers.append(buffer)
+            done = count = os.preadv(number, [buffer], at)
+            while count and done < length:
+                count = os.preadv(number, [memoryview(buffer)[done:]], at + done)
+                done += count
+            missing += length - done
         status = os.fstat(number)
     except OSError as error:
         raise StorageError(
-            f"{name}: {error.strerror} (at byte {offset + done}); check the disk, and read it again"
+            f"{name}: {error.strerror} (at byte {at}); check the disk, and read it again"
         ) from error
     # Not the time of its inode: that of a file which was only replaced is another one too.
-    if done < length or (status.st_size, status.st_mtime_ns) != (before.size, before.modified):
+    if missing or (status.st_size, status.st_mtime_ns) != (before.size, before.modified):
         raise changed(name, WHILE_READ)
-    return buffer
+    return buffers
 
 
 def open_path(path: str) -> Descriptor:

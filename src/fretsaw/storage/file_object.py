@@ -3,6 +3,7 @@
 import io
 import os
 import weakref
+from collections.abc import Sequence
 from typing import BinaryIO, cast
 
 import pyarrow as pa
@@ -10,8 +11,8 @@ import pyarrow as pa
 from fretsaw.errors import FretsawError
 from fretsaw.model.locks import Lock
 from fretsaw.storage.buffer_pool import Allocate
-from fretsaw.storage.descriptor import WHILE_READ, changed, duplicate, read_at
-from fretsaw.storage.source import Identity, source_name
+from fretsaw.storage.descriptor import WHILE_READ, changed, duplicate, read_ranges
+from fretsaw.storage.source import Identity, Range, source_name
 
 
 class _Shared:
@@ -40,6 +41,7 @@ class FileObject:
     """A seekable binary file object; it stays the user's to close."""
 
     gap = 4 << 10
+    data_gap = 0
     tail = 8
     identity: Identity | None = None
     is_settled = False
@@ -58,22 +60,25 @@ class FileObject:
         with self._shared.lock:
             self.size = file.seek(0, io.SEEK_END)
 
-    def read(self, offset: int, length: int, allocate: Allocate) -> pa.Buffer:
+    def read_ranges(self, ranges: Sequence[Range], allocate: Allocate) -> list[pa.Buffer]:
         if self._descriptor is not None:
             number = self._descriptor.number
-            return read_at(self.name, number, self._opened_as, offset, length, allocate)
-        file = self._shared.file
+            return read_ranges(self.name, number, self._opened_as, ranges, allocate)
         with self._shared.lock:
-            _require_open(file, self.name)
-            file.seek(offset)
-            data = file.read(length)
-            if not isinstance(data, bytes):
-                raise _opened_as_text(self.name)
-            while len(data) < length:
-                more = file.read(length - len(data))
-                if not more:
-                    raise changed(self.name, WHILE_READ)
-                data += more
+            return [self._read(offset, length) for offset, length in ranges]
+
+    def _read(self, offset: int, length: int) -> pa.Buffer:
+        file = self._shared.file
+        _require_open(file, self.name)
+        file.seek(offset)
+        data = file.read(length)
+        if not isinstance(data, bytes):
+            raise _opened_as_text(self.name)
+        while len(data) < length:
+            more = file.read(length - len(data))
+            if not more:
+                raise changed(self.name, WHILE_READ)
+            data += more
         return pa.py_buffer(data)
 
     def rest(self) -> None:

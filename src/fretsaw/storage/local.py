@@ -1,6 +1,7 @@
 """A file on a local disk."""
 
 import os
+from collections.abc import Sequence
 
 import pyarrow as pa
 
@@ -11,15 +12,16 @@ from fretsaw.storage.descriptor import (
     changed,
     is_settled,
     open_path,
-    read_at,
+    read_ranges,
 )
-from fretsaw.storage.source import Identity
+from fretsaw.storage.source import Identity, Range
 
 
 class LocalFile:
     """A file on a local disk, read by position; `expected` is what it was when it was planned."""
 
     gap = 4 << 10
+    data_gap = 0
     tail = 8
 
     def __init__(self, path: str, expected: Identity | None = None) -> None:
@@ -34,10 +36,10 @@ class LocalFile:
         if expected is not None and not self._opened_as.is_of(expected):
             raise changed(path, "since the scan was planned; plan it anew")
 
-    def read(self, offset: int, length: int, allocate: Allocate) -> pa.Buffer:
+    def read_ranges(self, ranges: Sequence[Range], allocate: Allocate) -> list[pa.Buffer]:
         descriptor = self._descriptor or self._reopened()
         try:
-            return read_at(self.name, descriptor.number, self._opened_as, offset, length, allocate)
+            return read_ranges(self.name, descriptor.number, self._opened_as, ranges, allocate)
         finally:
             del descriptor  # which closes it if it was put to rest; an error may keep this frame
 

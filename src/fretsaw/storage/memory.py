@@ -1,15 +1,18 @@
 """The bytes of a file, held in memory."""
 
+from collections.abc import Sequence
+
 import pyarrow as pa
 
 from fretsaw.storage.buffer_pool import Allocate
-from fretsaw.storage.source import Identity, source_name
+from fretsaw.storage.source import Identity, Range, source_name
 
 
 class MemoryFile:
     """The bytes of a file, held in memory."""
 
     gap = 0
+    data_gap = 0
     tail = 8
     identity: Identity | None = None
     is_settled = False
@@ -20,8 +23,8 @@ class MemoryFile:
         self._buffer = pa.py_buffer(data)
         self.size = self._buffer.size
 
-    def read(self, offset: int, length: int, allocate: Allocate) -> pa.Buffer:
-        return self._buffer.slice(offset, length)
+    def read_ranges(self, ranges: Sequence[Range], allocate: Allocate) -> list[pa.Buffer]:
+        return [self._buffer.slice(offset, length) for offset, length in ranges]
 
     def rest(self) -> None:
         pass

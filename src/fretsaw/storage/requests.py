@@ -1,12 +1,12 @@
 """What a format asks for, step by step, and what drives such steps.
 
-A format never reads: it yields a `Request` and is sent the buffers. Steps that run together have
-what they ask for fetched at once.
+A format never reads: it yields a `Request` and is sent the buffers. Steps that run `together` ask
+for a wave of requests at a time, whose ranges are fetched at once, whatever they are for.
 """
 
 from collections.abc import Callable, Generator, Sequence
-from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeAlias, TypeVar, cast
+from itertools import islice
+from typing import NamedTuple, TypeAlias, TypeVar, cast
 
 import pyarrow as pa
 
@@ -17,8 +17,75 @@ from fretsaw.storage.buffer_pool import Allocate
 from fretsaw.storage.source import Range, Source
 
 LARGEST_READ = 64 << 20
+_MOST_GAPS = 16
+"""A request reads on over no more bytes than so many gaps have."""
 MOST_KEPT = 32 << 20
 """Bytes that are kept for all pieces of a block."""
+
+
+class Request(NamedTuple):
+    """Byte ranges (offset and length) that a format needs next, and what for."""
+
+    ranges: Sequence[Range]
+    why: Why
+    common: Sequence[Range] = ()
+    """Those that other pieces of the block need as well: their buffers come behind the others."""
+    likely: range = range(0)
+    """Where further ranges, as long as the last one, may be asked for next.
+
+    The buffer of the last range goes on over these if the source had rather read on to them than be
+    asked again.
+    """
+
+    @property
+    def all(self) -> list[Range]:
+        """All ranges, in the order of their buffers."""
+        return [*self.ranges, *self.common]
+
+
+T = TypeVar("T")
+Wave: TypeAlias = Sequence[Request]
+"""What is asked for at a time."""
+Steps: TypeAlias = Generator[Request | Wave, Sequence[pa.Buffer], T]
+Fetch: TypeAlias = Callable[[Wave], list[pa.Buffer]]
+"""Gives the buffers of all ranges of a wave, one request after the other."""
+
+
+def run(steps: Steps[T], fetch: Fetch) -> T:
+    """Drive steps to their result."""
+    buffers: Sequence[pa.Buffer] | None = None
+    while True:
+        try:
+            asked = steps.send(cast(Sequence[pa.Buffer], buffers))
+        except StopIteration as stop:
+            return cast(T, stop.value)
+        buffers = fetch(_wave(asked))
+
+
+def together(many: Sequence[Steps[T]]) -> Steps[list[T]]:
+    """Several runs of steps as one: what they ask for at a time is one wave."""
+    results: dict[int, T] = {}
+    waves: dict[int, Wave] = {}
+
+    def advance(position: int, buffers: Sequence[pa.Buffer] | None) -> None:
+        try:
+            waves[position] = _wave(many[position].send(cast(Sequence[pa.Buffer], buffers)))
+        except StopIteration as stop:
+            results[position] = stop.value
+
+    for position in range(len(many)):
+        advance(position, None)
+    while waves:
+        asked, waves = waves, {}
+        buffers = iter((yield [request for wave in asked.values() for request in wave]))
+        for position, wave in asked.items():
+            count = sum(len(request.all) for request in wave)
+            advance(position, list(islice(buffers, count)))
+    return [results[position] for position in range(len(many))]
+
+
+def _wave(asked: Request | Wave) -> Wave:
+    return (asked,) if isinstance(asked, Request) else asked
 
 
 class Read(NamedTuple):
@@ -44,106 +111,63 @@ def coalesce(ranges: Sequence[Range], gap: int, largest: int = LARGEST_READ) -> 
             start, so_far, serves = reads[-1]
             joined = max(start + so_far, offset + length) - start
             if offset <= start + so_far + gap and joined <= max(largest, so_far):
-                reads[-1] = Read(start, joined, [*serves, position])
+                serves.append(position)
+                reads[-1] = Read(start, joined, serves)
                 continue
         reads.append(Read(offset, length, [position]))
     return reads
 
 
-def fetch(
-    source: Source, ranges: Sequence[Range], why: Why, allocate: Allocate = pa.allocate_buffer
-) -> list[pa.Buffer]:
-    """The bytes of each range, in the order asked; every read goes into the active traces."""
+def fetch(source: Source, wave: Wave, allocate: Allocate = pa.allocate_buffer) -> list[pa.Buffer]:
+    """The bytes of each range of a wave; every read goes into the active traces.
+
+    All that is to be read is handed to the source at once. Ranges are joined with others that are
+    wanted for the same reason.
+    """
+    wanted: dict[Why, list[Range]] = {}
+    for request in wave:
+        ranges = wanted.setdefault(request.why, [])
+        ranges += request.ranges
+        if request.likely:
+            ranges[-1] = _read_on(ranges[-1], request.likely, source.gap)
+        ranges += request.common
+    reads: list[tuple[Why, Read]] = []
+    for why, ranges in wanted.items():
+        _require_inside(source, ranges, why)
+        gap = source.data_gap if why == "data" else source.gap
+        reads += [(why, read) for read in coalesce(ranges, gap) if read.length]
+    found = source.read_ranges([(offset, length) for _, (offset, length, _) in reads], allocate)
+    buffers = {why: [_EMPTY] * len(ranges) for why, ranges in wanted.items()}
+    for (why, (begin, size, serves)), data in zip(reads, found, strict=True):
+        record_read(source.name, begin, size, why)
+        for position in serves:
+            offset, length = wanted[why][position]
+            buffers[why][position] = data.slice(offset - begin, length)
+    if len(buffers) == 1:
+        return buffers.popitem()[1]
+    following = {why: iter(found) for why, found in buffers.items()}
+    return [next(following[request.why]) for request in wave for _ in request.all]
+
+
+_EMPTY = pa.py_buffer(b"")
+
+
+def _read_on(place: Range, likely: range, gap: int) -> Range:
+    """A range, with likely ones behind it if these lie within the gap of one another."""
+    offset, length = place
+    if likely.step > length + gap:
+        return place
+    count = min(len(likely), 1 + _MOST_GAPS * gap // likely.step)
+    return offset, likely[count - 1] + length - offset
+
+
+def _require_inside(source: Source, ranges: Sequence[Range], why: Why) -> None:
     for offset, length in ranges:
         if offset < 0 or length < 0 or offset + length > source.size:
             raise FileFormatError(
                 f"{source.name}: {length} bytes at offset {offset} ({why}) lie outside of its "
                 f"{source.size} bytes; it is truncated or corrupt, write or copy it again"
             )
-    buffers: list[pa.Buffer] = [_EMPTY] * len(ranges)
-    # Between two pieces of data may lie a column that nobody asked for: no gap is read there.
-    for read in coalesce(ranges, 0 if why == "data" else source.gap):
-        if read.length == 0:
-            continue
-        data = source.read(read.offset, read.length, allocate)
-        record_read(source.name, read.offset, read.length, why)
-        for position in read.serves:
-            offset, length = ranges[position]
-            buffers[position] = data.slice(offset - read.offset, length)
-    return buffers
-
-
-_EMPTY = pa.py_buffer(b"")
-
-
-@dataclass(frozen=True, slots=True)
-class Request:
-    """Byte ranges (offset and length) that a format needs next, and what for."""
-
-    ranges: Sequence[tuple[int, int]]
-    why: Why
-    common: Sequence[tuple[int, int]] = ()
-    """Those that other pieces of the block need as well: their buffers come behind the others."""
-
-    @property
-    def all(self) -> list[tuple[int, int]]:
-        """All ranges, in the order of their buffers."""
-        return [*self.ranges, *self.common]
-
-
-T = TypeVar("T")
-Steps: TypeAlias = Generator[Request, Sequence[pa.Buffer], T]
-Fetch: TypeAlias = Callable[[Sequence[tuple[int, int]], Any], list[pa.Buffer]]
-
-
-def run(steps: Steps[T], fetch: Fetch) -> T:
-    """Drive one run of steps to its result."""
-    return run_together([steps], fetch)[0]
-
-
-def together(many: Sequence[Steps[T]]) -> Steps[list[T]]:
-    """Several runs of steps as one: what they ask for at a time is one request."""
-    results: dict[int, T] = {}
-    asked: dict[int, Request] = {}
-
-    def advance(position: int, buffers: Sequence[pa.Buffer] | None) -> None:
-        try:
-            asked[position] = many[position].send(cast(Sequence[pa.Buffer], buffers))
-        except StopIteration as stop:
-            results[position] = stop.value
-
-    for position in range(len(many)):
-        advance(position, None)
-    while asked:
-        wave, asked = asked, {}
-        ranges = [place for request in wave.values() for place in request.ranges]
-        buffers = iter((yield Request(ranges, next(iter(wave.values())).why)))
-        for position, request in wave.items():
-            advance(position, [next(buffers) for _ in request.ranges])
-    return [results[position] for position in range(len(many))]
-
-
-def run_together(many: Sequence[Steps[T]], fetch: Fetch) -> list[T]:
-    """Drive several runs side by side: what they ask for at a time is fetched at once."""
-    results: dict[int, T] = {}
-    requests: dict[int, Request] = {}
-
-    def advance(position: int, buffers: Sequence[pa.Buffer] | None) -> None:
-        try:
-            requests[position] = many[position].send(cast(Sequence[pa.Buffer], buffers))
-        except StopIteration as stop:
-            results[position] = stop.value
-
-    for position in range(len(many)):
-        advance(position, None)
-    while requests:
-        asked, requests = requests, {}
-        for why in dict.fromkeys(request.why for request in asked.values()):
-            group = {p: request for p, request in asked.items() if request.why == why}
-            buffers = iter(fetch([r for request in group.values() for r in request.all], why))
-            for position, request in group.items():
-                advance(position, [next(buffers) for _ in request.all])
-    return [results[position] for position in range(len(many))]
 
 
 class Kept:
@@ -153,13 +177,11 @@ class Kept:
     """
 
     def __init__(self) -> None:
-        self._found: dict[tuple[int, int], pa.Buffer] = {}
+        self._found: dict[Range, pa.Buffer] = {}
         self._room = MOST_KEPT
         self._lock = Lock()
 
-    def get(
-        self, ranges: Sequence[tuple[int, int]], why: Why, fetch: Fetch
-    ) -> list[pa.Buffer] | None:
+    def get(self, ranges: Sequence[Range], why: Why, fetch: Fetch) -> list[pa.Buffer] | None:
         """The bytes of these ranges; None if they are too many to be kept."""
         with self._lock:  # also while they are read: who needs them meanwhile waits for them
             missing = [one for one in ranges if one not in self._found]
@@ -167,21 +189,23 @@ class Kept:
             if size > self._room:
                 return None
             if missing:
-                self._found.update(zip(missing, fetch(missing, why), strict=True))
+                self._found.update(zip(missing, fetch([Request(missing, why)]), strict=True))
                 self._room -= size
             return [self._found[one] for one in ranges]
 
 
-def sharing(steps: Steps[T], kept: Kept | None, fetch: Fetch) -> Steps[T]:
+def sharing(steps: Steps[T], kept: Kept, fetch: Fetch) -> Steps[T]:
     """The same steps, which ask only for what is not kept for all pieces of a block."""
     buffers: Sequence[pa.Buffer] | None = None
     while True:
         try:
-            request = steps.send(cast(Sequence[pa.Buffer], buffers))
+            wave = _wave(steps.send(cast(Sequence[pa.Buffer], buffers)))
         except StopIteration as stop:
             return cast(T, stop.value)
-        common = kept.get(request.common, request.why, fetch) if kept is not None else None
-        if common is None:
-            buffers = yield request
-        else:
-            buffers = [*(yield Request(request.ranges, request.why)), *common]
+        shared = [kept.get(request.common, request.why, fetch) for request in wave]
+        both = list(zip(wave, shared, strict=True))
+        rest = [r if common is None else r._replace(common=()) for r, common in both]
+        read = iter((yield rest))
+        buffers = []
+        for request, common in zip(rest, shared, strict=True):
+            buffers += [*islice(read, len(request.all)), *(common or ())]

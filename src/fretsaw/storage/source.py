@@ -2,6 +2,7 @@
 
 import os
 import platform
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import BinaryIO, Protocol, TypeAlias
@@ -23,7 +24,9 @@ class Source(Protocol):
     name: str
     size: int
     gap: int
-    """Bytes between two pieces of an index that are cheaper to read along than to leave out."""
+    """Bytes between two pieces of metadata that had rather be read along than left out."""
+    data_gap: int
+    """The same between two pieces of data, where a column may lie that nobody asked for."""
     tail: int
     """Bytes to read at the end of the file before anything is known about it."""
     closed: bool
@@ -33,10 +36,11 @@ class Source(Protocol):
     is_settled: bool
     """Whether another identity is sure as soon as the file changes."""
 
-    def read(self, offset: int, length: int, allocate: Allocate) -> pa.Buffer:
+    def read_ranges(self, ranges: Sequence[Range], allocate: Allocate) -> list[pa.Buffer]:
         """Exactly these bytes; the caller has checked that they lie inside the file.
 
-        Where they are copied, `allocate` gives the memory.
+        The ranges are those of one wave: a source may read them side by side. Where bytes are
+        copied, `allocate` gives the memory.
         """
         ...
 

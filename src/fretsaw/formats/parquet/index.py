@@ -15,10 +15,11 @@ from fretsaw.formats.parquet import metadata
 from fretsaw.formats.parquet.cut import Chunk
 from fretsaw.formats.parquet.decompress import NotDecompressed, contents, readable
 from fretsaw.formats.parquet.levels import UnknownLevels, count_records
-from fretsaw.formats.parquet.pages import SMALL_PAGE, CorruptPage, Page, hop
+from fretsaw.formats.parquet.pages import CorruptPage, Page, hop
 from fretsaw.model.blocks import Int64s, PageIndex
 from fretsaw.storage.requests import Request, Steps
 
+_SMALL_PAGE = 8 << 10  # the header of which costs more than it may save
 _MOST_ASKED = 256  # pages of a chunk whose headers are asked only for what they say of values
 _MOST_COUNTED = 8 << 20  # bytes of pages that are decompressed only to count their records
 
@@ -127,7 +128,7 @@ def told_pages(chunk: Chunk) -> Steps[list[Page] | None]:
         headers += 1
         if page.is_data:
             is_only = values >= chunk.num_values and headers <= 2
-            is_small = page.size <= SMALL_PAGE and values < chunk.num_values
+            is_small = page.size <= _SMALL_PAGE and values < chunk.num_values
             says_rows = _rows(page, chunk.leaf.is_repeated) is not None
             told = page.statistics is not None and says_rows and not is_small and not is_only
         return not told or values >= chunk.num_values or headers > _MOST_ASKED

@@ -10,12 +10,9 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from fretsaw.formats.parquet import metadata
-from fretsaw.storage.requests import Request, Steps
+from fretsaw.storage.requests import Request, Steps, run
 
 _HEADER_BYTES = 256  # enough for most page headers
-SMALL_PAGE = 8 << 10
-"""To read on over a page of this size is cheaper than to ask once more."""
-_LONGEST_STRIDE = 64 << 10
 MOST_EMPTY = 1000
 """Pages without values that a chunk may have to be looked into; the rest is left to Arrow."""
 
@@ -63,14 +60,7 @@ def walk(
             raise CorruptPage(f"{empty} pages without a value")
         return num_values is not None and values >= num_values
 
-    steps = hop(0, buffer.size, is_last)
-    try:
-        asked = next(steps)
-        while True:
-            asked = steps.send([buffer.slice(*asked.ranges[0])])
-    except StopIteration as stop:
-        pages: list[Page] = stop.value
-        return pages
+    return run(hop(0, buffer.size, is_last), lambda wave: [buffer.slice(wave[0].ranges[0][0])])
 
 
 def hop(
@@ -81,18 +71,25 @@ def hop(
 ) -> Steps[list[Page]]:
     """The pages between two bytes of a file, from few bytes around each header of this kind.
 
-    Stops behind the first page that is `enough`; the offsets are those of the file. Where pages
-    are small, one read serves more and more headers.
+    Stops behind the first page that is `enough`; the offsets are those of the file. Where a source
+    had rather read on over pages than be asked again, one read serves more and more headers.
     """
     pages: list[Page] = []
     reader = metadata.StructReader(b"")
     base = known = offset = start  # the bytes from base to known are at hand
-    length = stride = _HEADER_BYTES
+    length = _HEADER_BYTES
+    count = 0
     while offset < end:
         if offset >= known:
-            base, known = offset, min(offset + max(length, stride), end)
-            (buffer,) = yield Request([(base, known - base)], "index")
+            needed = min(length, end - offset)
+            likely = range(0)
+            if pages and pages[-1].is_data:  # a dictionary says nothing about the next page
+                step = pages[-1].size
+                likely = range(offset + step, min(offset + count * step, end - needed) + 1, step)
+            (buffer,) = yield Request([(offset, needed)], "index", likely=likely)
+            base, known = offset, offset + buffer.size
             reader.turn_to(buffer.to_pybytes())
+            count = 2 * count + 1
         try:
             page = _page(reader, offset - base, kind)
         except metadata.MalformedThrift as error:
@@ -105,10 +102,6 @@ def hop(
         length = _HEADER_BYTES
         pages.append(page._replace(offset=offset) if base else page)
         offset += page.size
-        if page.size > SMALL_PAGE:
-            stride = _HEADER_BYTES
-        elif offset >= known:
-            stride = min(2 * stride, _LONGEST_STRIDE)
         if enough(pages[-1]):
             break
     return pages
