@@ -138,14 +138,19 @@ def test_headers_of_small_pages_are_read_as_the_source_likes_it(tmp_path: Path) 
 LOG = """
 import sys
 import fretsaw as fs
+from fretsaw.engine import threads
+
+threads.SLOW = 1e9  # a slow moment would move work to the pool
 for path in sys.argv[1:]:
+    data = open(path, "rb").read()  # of which no footer is kept, however old it is
     with fs.trace() as t:
-        fs.scan(path).filter("n > 2100 and t = 'k7' or d = 3.5 or t in ('a', 'zz')").to_arrow()
-        fs.scan(path).select("l", "s", "t").take([5, 4_000, 17])
+        fs.scan(data).filter("n > 2100 and t = 'k7' or d = 3.5 or t in ('a', 'zz')").to_arrow()
+        fs.scan(data).select("l", "s", "t").take([5, 4_000, 17])
     print([(event.offset, event.length, event.why) for event in t.log])
 """
 
 
+@pytest.mark.slow
 def test_the_order_of_reads_is_the_same_in_every_process(tmp_path: Path) -> None:
     count = 5_000
     table = pa.table(
@@ -163,8 +168,8 @@ def test_the_order_of_reads_is_the_same_in_every_process(tmp_path: Path) -> None
     pq.write_table(table, paths[1], bloom_filter_options={"t": True}, **options)
     orc.write_table(table, paths[2], stripe_size=1 << 14, row_index_stride=1_000)
     logs = set()
-    for seed in ("1", "2", "3"):
-        environment = {**os.environ, "PYTHONHASHSEED": seed, "OMP_NUM_THREADS": "1"}
+    for seed in ("1", "2"):
+        environment = {**os.environ, "PYTHONHASHSEED": seed}
         command = [sys.executable, "-c", LOG, *paths]
         done = subprocess.run(
             command, env=environment, capture_output=True, text=True, check=True, timeout=100

@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 _SMALL = 256 << 10
 """Bytes to decode: below, handing over to a thread costs more than it saves."""
-_SLOW = 0.002
+SLOW = 0.002
 """Seconds that small work may wait for its bytes before it is worth a thread."""
 
 
@@ -103,7 +103,7 @@ class Starter:
         began, busy = time.perf_counter(), time.thread_time()
         result = work()
         waited = (time.perf_counter() - began) - (time.thread_time() - busy)
-        self._is_slow |= waited > _SLOW
+        self._is_slow |= waited > SLOW
         return result
 
 

@@ -89,7 +89,7 @@ def hop(
             (buffer,) = yield Request([(offset, needed)], "index", likely=likely)
             base, known = offset, offset + buffer.size
             reader.turn_to(buffer.to_pybytes())
-            count = 2 * count + 1
+            count = 2 * count or 1
         try:
             page = _page(reader, offset - base, kind)
         except metadata.MalformedThrift as error:
