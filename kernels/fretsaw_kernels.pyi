@@ -1,4 +1,108 @@
 """Compiled decoders for fretsaw; `fretsaw.formats.kernels` is who calls them."""
 
+import sys
+from collections.abc import Sequence
+from typing import Literal, TypeAlias, final
+
+from typing_extensions import Buffer as Readable
+
 PROTOCOL: int
 __version__: str
+
+_Target: TypeAlias = Literal[
+    "copy",
+    "int8",
+    "int16",
+    "bits",
+    "bytes",
+    "large_bytes",
+    "decimal128",
+    "decimal256",
+    "timestamp[ns]",
+    "timestamp[us]",
+    "timestamp[ms]",
+]
+"""What values become: `copy` keeps the stored bytes (numbers, FLBA), `int8` and `int16` the lowest
+ones of INT32, `bits` are booleans, `bytes` have 32-bit offsets and `large_bytes` 64-bit ones,
+decimals come of INT32, INT64, FLBA or BYTE_ARRAY, timestamps of INT96."""
+
+_Layer: TypeAlias = Sequence[int]
+"""`[definition]` is an optional struct, there from this definition level on; `[definition, item,
+repetition]` a list, there from the first level on and with an item from the second on. Required
+structs have no levels and are left out."""
+
+_Segment: TypeAlias = tuple[Readable, int, int]
+"""Pages one behind the other, of which the first begins a row; how many values and rows they have.
+What follows these values is ignored."""
+
+_Part: TypeAlias = tuple[int, Readable | None, Sequence[_Segment], Readable, Readable]
+"""One column chunk: codec, dictionary page (None: none, or it is the first page of the first
+segment), segments, and the wanted rows as starts and ends (int64), counted over all segments."""
+
+@final
+class Leaf:
+    """What all parts of a leaf have in common; it may be used for any number of calls."""
+
+    def __new__(
+        cls,
+        physical_type: int,
+        target: _Target,
+        *,
+        type_length: int = 0,
+        max_definition: int = 0,
+        max_repetition: int = 0,
+        layers: Sequence[_Layer] = ...,
+        utf8: bool = False,
+        always_compressed: bool = False,
+        verify: bool = False,
+    ) -> Leaf:
+        """A leaf of this physical type, below these layers from the row down.
+
+        `utf8` demands that strings be valid, `always_compressed` that pages of version 2 are
+        decompressed whatever they say, `verify` that checksums are right.
+        """
+
+@final
+class Buffer:
+    """Memory that was filled here; `pyarrow.py_buffer` takes it without a copy."""
+
+    def __len__(self) -> int: ...
+    if sys.version_info >= (3, 12):
+        def __buffer__(self, flags: int, /) -> memoryview: ...
+
+@final
+class Column:
+    """The wanted rows of a leaf, of all its parts in one."""
+
+    @property
+    def layers(self) -> list[tuple[int, int, Buffer | None, Buffer | None]]:
+        """For each layer: length, null count, validity if there are nulls, offsets of a list."""
+
+    @property
+    def length(self) -> int: ...
+    @property
+    def null_count(self) -> int: ...
+    @property
+    def buffers(self) -> list[Buffer | None]:
+        """What `pyarrow.Array.from_buffers` takes for the leaf itself: validity, offsets, data."""
+
+    @property
+    def pages(self) -> int:
+        """Data pages that were decoded."""
+
+@final
+class Refused:
+    """Why there are no rows of a leaf."""
+
+    @property
+    def kind(self) -> Literal["not_mine", "corrupt", "out_of_range"]:
+        """Not known here, damaged, or more than the target holds."""
+
+    @property
+    def reason(self) -> str: ...
+    @property
+    def part(self) -> int:
+        """Which part it was found in."""
+
+def decode(leaves: Sequence[tuple[Leaf, Sequence[_Part]]]) -> list[Column | Refused]:
+    """For each leaf the rows that are wanted of its parts, without the interpreter's lock."""

@@ -7,6 +7,8 @@ pub enum Refusal {
     NotMine(&'static str),
     /// Bytes that contradict themselves or what is said about them.
     Corrupt(String),
+    /// Values that the type they are read as cannot hold.
+    OutOfRange(&'static str),
 }
 
 pub type Result<T> = std::result::Result<T, Refusal>;

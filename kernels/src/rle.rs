@@ -54,7 +54,7 @@ impl<'a> PackedRun<'a> {
     }
 
     /// The packed bits of values of one bit, and the place of the first.
-    fn bits(&self) -> (&'a [u8], usize) {
+    pub fn bits(&self) -> (&'a [u8], usize) {
         (self.bytes, self.first)
     }
 

@@ -1,0 +1,236 @@
+//! All code that the compiler cannot check: gathering without a test for each value, and memory
+//! that is shared with Python.
+
+#![allow(unsafe_code)]
+
+use crate::error::{Refusal, Result, corrupt};
+use crate::levels::grow;
+use crate::output::ByteArrays;
+
+/// Append the entries at these indices, each of so many bytes.
+pub fn gather(entries: &[u8], width: usize, indices: &[u32], output: &mut Vec<u8>) -> Result<()> {
+    match width {
+        1 => gather_fixed::<1>(entries, indices, output),
+        2 => gather_fixed::<2>(entries, indices, output),
+        4 => gather_fixed::<4>(entries, indices, output),
+        8 => gather_fixed::<8>(entries, indices, output),
+        16 => gather_fixed::<16>(entries, indices, output),
+        _ => {
+            grow(output, indices.len().saturating_mul(width))?;
+            for &index in indices {
+                match entries.get(index as usize * width..(index as usize + 1) * width) {
+                    Some(entry) => output.extend_from_slice(entry),
+                    None => return no_entry(),
+                }
+            }
+            Ok(())
+        }
+    }
+}
+
+fn no_entry<T>() -> Result<T> {
+    corrupt("an index behind the last entry of the dictionary")
+}
+
+fn gather_fixed<const WIDTH: usize>(
+    entries: &[u8],
+    indices: &[u32],
+    output: &mut Vec<u8>,
+) -> Result<()> {
+    let Some(&highest) = indices.iter().max() else {
+        return Ok(());
+    };
+    if highest as usize >= entries.len() / WIDTH {
+        return no_entry();
+    }
+    let begin = output.len();
+    let size = indices.len() * WIDTH;
+    grow(output, size)?;
+    let from = entries.as_ptr().cast::<[u8; WIDTH]>();
+    let to = output
+        .spare_capacity_mut()
+        .as_mut_ptr()
+        .cast::<[u8; WIDTH]>();
+    for (place, &index) in indices.iter().enumerate() {
+        // SAFETY: no index is above the highest, whose entry lies inside `entries`; there is room
+        // for all of them behind the output, and arrays of bytes need no alignment.
+        unsafe { to.add(place).write(from.add(index as usize).read()) };
+    }
+    // SAFETY: the loop wrote so many bytes.
+    unsafe { output.set_len(begin + size) };
+    Ok(())
+}
+
+/// Bytes that are copied at once; most strings are shorter.
+const CHUNK: usize = 16;
+
+/// Append the entries at these indices.
+pub fn gather_arrays(entries: &ByteArrays, indices: &[u32], output: &mut ByteArrays) -> Result<()> {
+    let count = entries.offsets.len() - 1;
+    match indices.iter().max() {
+        Some(&highest) if (highest as usize) < count => {}
+        Some(_) => return no_entry(),
+        None => return Ok(()),
+    }
+    let bounds = &entries.offsets[..];
+    let mut size = 0;
+    for &index in indices {
+        size += (bounds[index as usize + 1] - bounds[index as usize]) as usize;
+    }
+    let mut end = output.data.len();
+    if end + size > i32::MAX as usize {
+        return Err(Refusal::NotMine("more than 2 GiB of strings"));
+    }
+    grow(&mut output.data, size + CHUNK)?;
+    grow(&mut output.offsets, indices.len())?;
+    let base = output.data.as_mut_ptr();
+    for &index in indices {
+        let (from, to) = (
+            bounds[index as usize] as usize,
+            bounds[index as usize + 1] as usize,
+        );
+        let entry = &entries.data[from..to];
+        if entry.len() <= CHUNK && from + CHUNK <= entries.data.len() {
+            // SAFETY: a whole chunk lies inside of the entries, as was just tested, and behind the
+            // output there is room for all values and a chunk.
+            unsafe { std::ptr::copy_nonoverlapping(entry.as_ptr(), base.add(end), CHUNK) };
+        } else {
+            // SAFETY: there is room for the lengths of all values.
+            unsafe { std::ptr::copy_nonoverlapping(entry.as_ptr(), base.add(end), entry.len()) };
+        }
+        end += entry.len();
+        output.offsets.push(end as i32);
+    }
+    // SAFETY: all bytes up to the end of the last value were written.
+    unsafe { output.data.set_len(end) };
+    Ok(())
+}
+
+/// Memory that Python and these kernels share.
+#[cfg(feature = "python")]
+pub mod shared {
+    use std::os::raw::{c_int, c_void};
+
+    use pyo3::ffi;
+    use pyo3::prelude::*;
+
+    /// The bytes of a Python object, which stay where they are until this is dropped.
+    pub struct View {
+        view: Box<ffi::Py_buffer>,
+    }
+
+    // SAFETY: the memory belongs to the exporter, which keeps it until the view is released; it is
+    // only read here, and released with the interpreter's lock held.
+    unsafe impl Send for View {}
+    // SAFETY: as above.
+    unsafe impl Sync for View {}
+
+    impl View {
+        pub fn bytes(&self) -> &[u8] {
+            if self.view.len <= 0 {
+                return &[];
+            }
+            // SAFETY: a simple view is contiguous: so many bytes from this address on.
+            unsafe { std::slice::from_raw_parts(self.view.buf.cast(), self.view.len as usize) }
+        }
+    }
+
+    impl<'py> FromPyObject<'_, 'py> for View {
+        type Error = PyErr;
+
+        fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+            let mut view = Box::new(ffi::Py_buffer::new());
+            // SAFETY: the object is alive, and the view is released when this is dropped, which is
+            // only made where Python filled it.
+            let code =
+                unsafe { ffi::PyObject_GetBuffer(object.as_ptr(), &mut *view, ffi::PyBUF_SIMPLE) };
+            match code {
+                0 => Ok(View { view }),
+                _ => Err(PyErr::fetch(object.py())),
+            }
+        }
+    }
+
+    impl Drop for View {
+        fn drop(&mut self) {
+            // SAFETY: Python filled the view, and it is released once, with the lock held.
+            Python::attach(|_| unsafe { ffi::PyBuffer_Release(&mut *self.view) });
+        }
+    }
+
+    enum Memory {
+        Bytes(Vec<u8>),
+        Offsets(Vec<i32>),
+        LargeOffsets(Vec<i64>),
+    }
+
+    /// Memory that was filled here; `pyarrow.py_buffer` takes it without a copy.
+    #[pyclass(frozen, module = "fretsaw_kernels")]
+    pub struct Buffer {
+        memory: Memory,
+    }
+
+    impl Buffer {
+        /// Where the memory begins, and how many bytes it has.
+        fn extent(&self) -> (*const u8, usize) {
+            match &self.memory {
+                Memory::Bytes(bytes) => (bytes.as_ptr(), bytes.len()),
+                Memory::Offsets(offsets) => (offsets.as_ptr().cast(), offsets.len() * 4),
+                Memory::LargeOffsets(offsets) => (offsets.as_ptr().cast(), offsets.len() * 8),
+            }
+        }
+    }
+
+    impl From<Vec<u8>> for Buffer {
+        fn from(bytes: Vec<u8>) -> Self {
+            let memory = Memory::Bytes(bytes);
+            Buffer { memory }
+        }
+    }
+
+    impl From<Vec<i32>> for Buffer {
+        fn from(offsets: Vec<i32>) -> Self {
+            let memory = Memory::Offsets(offsets);
+            Buffer { memory }
+        }
+    }
+
+    impl From<Vec<i64>> for Buffer {
+        fn from(offsets: Vec<i64>) -> Self {
+            let memory = Memory::LargeOffsets(offsets);
+            Buffer { memory }
+        }
+    }
+
+    #[pymethods]
+    impl Buffer {
+        fn __len__(&self) -> usize {
+            self.extent().1
+        }
+
+        /// # Safety
+        /// Python calls this with a view to fill.
+        unsafe fn __getbuffer__(
+            slf: Bound<'_, Self>,
+            view: *mut ffi::Py_buffer,
+            flags: c_int,
+        ) -> PyResult<()> {
+            let (start, len) = slf.get().extent();
+            // SAFETY: the memory is never changed or moved, and the view keeps this object alive.
+            let code = unsafe {
+                ffi::PyBuffer_FillInfo(
+                    view,
+                    slf.as_ptr(),
+                    start.cast_mut().cast::<c_void>(),
+                    len as isize,
+                    1,
+                    flags,
+                )
+            };
+            match code {
+                0 => Ok(()),
+                _ => Err(PyErr::fetch(slf.py())),
+            }
+        }
+    }
+}
