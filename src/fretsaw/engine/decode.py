@@ -8,9 +8,9 @@ from itertools import cycle
 import pyarrow as pa
 
 from fretsaw.engine.files import OpenFile
-from fretsaw.formats import interface
+from fretsaw.formats.interface import BlockReader, Misplaced
 from fretsaw.model.arrays import expanded, interleaved, pick
-from fretsaw.model.blocks import Block, PageIndex
+from fretsaw.model.blocks import PageIndex
 from fretsaw.model.schema import SchemaNode
 from fretsaw.model.selection import RowSelection
 from fretsaw.model.trace import Fallback, is_tracing, record_decode, record_fallback
@@ -46,7 +46,7 @@ class Decoded:
 class Wanted:
     """Rows of a block to decode, and the pages of some leaves."""
 
-    block: Block
+    reader: BlockReader
     rows: RowSelection
     pages: Sequence[PageIndex]
     kept: requests.Kept | None = None
@@ -75,17 +75,20 @@ def _decode(
     cuts = []
     for place, leaf in enumerate(leaves):
         for some in wanted:
-            cut = file.reader.cut(some.block, leaf, some.pages[place], some.rows, encoded)
+            cut = some.reader.cut(leaf, some.pages[place], some.rows, encoded)
             cuts.append(cut if some.kept is None else requests.sharing(cut, some.kept, file.fetch))
     parts = requests.run(requests.together(cuts), partial(file.fetch, allocate=allocate))
     count = len(wanted)
     by_leaf = [parts[place : place + count] for place in range(0, len(parts), count)]
     try:
         arrays = file.reader.decode(by_leaf, allocate)
-    except interface.Misplaced as error:
+    except Misplaced as error:
         whole = [
             replace(
-                some, pages=[replace(c, reason=str(error)) for c in file.chunks(some.block, leaves)]
+                some,
+                pages=[
+                    replace(some.reader.whole_chunk(leaf), reason=str(error)) for leaf in leaves
+                ],
             )
             for some in wanted
         ]
@@ -97,5 +100,5 @@ def _decode(
             record_decode(part.count_pages(), rows)
             if part.fallback:
                 path = ".".join(part.leaf.path)
-                record_fallback(Fallback(file.name, path, some.block.ordinal, part.fallback))
+                record_fallback(Fallback(file.name, path, some.reader.block.ordinal, part.fallback))
     return arrays

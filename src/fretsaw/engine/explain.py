@@ -6,9 +6,10 @@ Made of the same plans that a run takes; files are opened and indexes read, neve
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from fretsaw.engine.files import OpenFile
 from fretsaw.engine.plan import BlockPlan, FilePlan
 from fretsaw.engine.planner import Planner
-from fretsaw.engine.pruning import Verdict
+from fretsaw.engine.pruning import MOST_BLOCKS, Verdict
 from fretsaw.engine.request import ScanRequest
 from fretsaw.engine.summary import Amount, BlockSummary, Plan
 from fretsaw.model.blocks import PageIndex
@@ -158,31 +159,37 @@ def summarize(request: ScanRequest, piece_bytes: int) -> Plan:
 
 def _of_file(planner: Planner, plan: FilePlan, piece_bytes: int) -> _FileSummary:
     file, leaves = plan.file, planner.leaves_of(plan)
-    verdicts, blocks = plan.verdicts(), []
+    verdicts = plan.verdicts()
+    blocks: list[BlockSummary] = []
+    proven = 0
     backward = planner.query.predicate is not None and planner.query.window.tail is not None
     for group, dropped_there in plan.block_plans(few=False, backward=backward):
         verdicts += dropped_there
-        blocks += group
+        for block in group:  # what it has read is let go of with the group
+            pages = _pages(planner, plan, block, piece_bytes)
+            blocks.append(_of_block(file.name, block, pages))
+            proven += block.proven_count
     dropped = dict(plan.placement.dropped)
     for verdict in verdicts:
         if verdict.level == "block" and verdict.dropped:
             dropped[verdict.source] = dropped.get(verdict.source, 0) + verdict.dropped
     return _FileSummary(
-        blocks=[
-            _of_block(file.name, block, _pages(planner, plan, block, piece_bytes))
-            for block in blocks
-        ],
+        blocks=blocks,
         dropped=dropped,
         rows=file.num_rows,
-        bytes=sum(
-            int(chunk.sizes.sum())
-            for block in file.reader.blocks
-            if block.num_rows
-            for chunk in file.chunks(block, leaves)
-        ),
-        proven=sum(block.proven_count for block in blocks),
+        bytes=_all_bytes(file, leaves),
+        proven=proven,
         pruned=_told(plan, verdicts, leaves),
     )
+
+
+def _all_bytes(file: OpenFile, leaves: Sequence[SchemaNode]) -> int:
+    """Bytes of these leaves in all blocks of a file."""
+    total, blocks = 0, [block for block in file.reader.blocks if block.num_rows]
+    for begin in range(0, len(blocks), MOST_BLOCKS):
+        for reader in file.open_blocks(blocks[begin : begin + MOST_BLOCKS]):
+            total += sum(int(reader.whole_chunk(leaf).sizes.sum()) for leaf in leaves)
+    return total
 
 
 def _pages(
@@ -192,7 +199,8 @@ def _pages(
     checked = [check.leaf for check in checks_of(block.condition)]
     leaves = [*planner.columns.of(plan.file).leaves, *checked]
     distinct = list({leaf.leaf_index: leaf for leaf in leaves}.values())
-    return plan.file.pages_of(block.block, block.rows, distinct, piece_bytes, block.pages)
+    (pages,) = plan.file.pages_of([(block.reader, block.rows)], distinct, piece_bytes)
+    return pages
 
 
 def _of_block(file: str, plan: BlockPlan, pages: Sequence[PageIndex]) -> BlockSummary:

@@ -7,7 +7,7 @@ many footers are on their way at once and files that nobody gets to stay closed.
 import sys
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from operator import itemgetter
 from typing import cast
@@ -18,7 +18,7 @@ from fretsaw.engine import threads
 from fretsaw.engine.pieces import fits_whole
 from fretsaw.errors import FileFormatError
 from fretsaw.formats import registry
-from fretsaw.formats.interface import FileReader, ReadOptions
+from fretsaw.formats.interface import BlockReader, FileReader, ReadOptions
 from fretsaw.model.blocks import Block, PageIndex
 from fretsaw.model.locks import once
 from fretsaw.model.schema import SchemaNode
@@ -64,51 +64,34 @@ class OpenFile:
         """The bytes of all ranges that are asked for at a time."""
         return requests.fetch(self.source, wave, allocate)
 
-    def chunks(self, block: Block, leaves: Sequence[SchemaNode]) -> list[PageIndex]:
-        """The chunks of these leaves as one page each."""
-        requests.run(self.reader.locate([block]), self.fetch)
-        return [self.reader.chunk(block, leaf) for leaf in leaves]
+    def open_blocks(self, blocks: Sequence[Block]) -> Sequence[BlockReader]:
+        """Open some blocks; what is found in them is kept as long as they are."""
+        return requests.run(self.reader.open_blocks(blocks), self.fetch)
 
     def pages_of(
         self,
-        block: Block,
-        rows: RowSelection,
-        leaves: Sequence[SchemaNode],
-        piece_bytes: int,
-        known: Mapping[int, PageIndex] | None = None,
-    ) -> list[PageIndex]:
-        """The pages to plan with: no index is read where all of a block is wanted at once.
-
-        Some may be `known` already, by the index of their leaf.
-        """
-        return self.pages_of_each([(block, rows, known or {})], leaves, piece_bytes)[0]
-
-    def pages_of_each(
-        self,
-        blocks: Sequence[tuple[Block, RowSelection, Mapping[int, PageIndex]]],
+        blocks: Sequence[tuple[BlockReader, RowSelection]],
         leaves: Sequence[SchemaNode],
         piece_bytes: int,
     ) -> list[list[PageIndex]]:
-        """The same for several blocks, whose indexes are read at once."""
-        requests.run(self.reader.locate([block for block, _, _ in blocks]), self.fetch)
-        pages: list[list[PageIndex]] = []
-        places: list[tuple[int, int]] = []
-        steps = []
-        for number, (block, rows, known) in enumerate(blocks):
-            chunks = self.chunks(block, leaves)
-            pages.append(chunks)
-            if fits_whole(rows, chunks, piece_bytes):
-                continue
-            until = int(rows.ends[-1])
-            for place, (leaf, chunk) in enumerate(zip(leaves, chunks, strict=True)):
-                if leaf.leaf_index in known:
-                    chunks[place] = known[leaf.leaf_index]
-                else:
-                    places.append((number, place))
-                    steps.append(self.reader.page_index(block, leaf, chunk, until))
-        found = requests.run(requests.together(steps), self.fetch)
-        for (number, place), index in zip(places, found, strict=True):
-            pages[number][place] = index
+        """The pages to plan with, of each leaf in each block; all indexes are read at once.
+
+        None is read where all of a block is wanted and fits into one piece.
+        """
+        pages = [[block.whole_chunk(leaf) for leaf in leaves] for block, _ in blocks]
+        divided = [
+            number
+            for number, ((_, rows), chunks) in enumerate(zip(blocks, pages, strict=True))
+            if not fits_whole(rows, chunks, piece_bytes)
+        ]
+        steps = [
+            block.page_index(leaf, int(rows.ends[-1]))
+            for block, rows in (blocks[number] for number in divided)
+            for leaf in leaves
+        ]
+        found = iter(requests.run(requests.together(steps), self.fetch))
+        for number in divided:
+            pages[number] = [next(found) for _ in leaves]
         return pages
 
 

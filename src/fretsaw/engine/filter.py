@@ -89,7 +89,7 @@ class _Finder:
         self, file: OpenFile, plan: BlockPlan, selectivity: Selectivity, kept: requests.Kept | None
     ) -> None:
         self._file = file
-        self._block = plan.block
+        self._block = plan.reader
         self._plan = plan
         self._selectivity = selectivity
         self._kept = kept
@@ -151,7 +151,7 @@ class _Finder:
         known = self._plan.pages.get(leaf.leaf_index)
         if known is not None:
             return known
-        (pages,) = self._file.pages_of(self._block, rows, [leaf], piece_bytes)
+        ((pages,),) = self._file.pages_of([(self._block, rows)], [leaf], piece_bytes)
         return pages
 
     def _is_worth_narrowing(self, check: Check, rows: RowSelection) -> bool:
@@ -180,7 +180,7 @@ class _Finder:
     def _searched(
         self, leaf: SchemaNode, keys: Sequence[Key], pages: PageIndex, rows: RowSelection
     ) -> RowSelection:
-        steps = self._file.reader.narrowed(self._block, leaf, pages, rows, keys)
+        steps = self._block.search(leaf, pages, rows, keys)
         with buffer_pool.lease() as allocate:
             return requests.run(steps, partial(self._file.fetch, allocate=allocate))
 
@@ -198,8 +198,8 @@ class _Finder:
             source = pages.told_by or self._file.reader.index_name
             raise FileFormatError(
                 f"{self._file.name}: column {'.'.join(leaf.path)!r} in block "
-                f"{self._block.ordinal}: page {page} has values outside of the bounds that the "
-                f"{source} claims; the file is corrupt, write it again"
+                f"{self._plan.block.ordinal}: page {page} has values outside of the bounds that "
+                f"the {source} claims; the file is corrupt, write it again"
             )
 
     def _cost_to_drop(self, rows: RowSelection, condition: Condition) -> float:
@@ -216,6 +216,5 @@ class _Finder:
         for check in checks_of(condition):
             proof = self._plan.proofs[check]
             unproven = rows & proof.possible & ~proof.certain
-            (chunk,) = self._file.chunks(self._block, [check.leaf])
-            total += chunk.width * unproven.selected_count
+            total += self._block.whole_chunk(check.leaf).width * unproven.selected_count
         return total

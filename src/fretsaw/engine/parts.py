@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from fretsaw.engine.plan import BlockPlan, FilePlan
+from fretsaw.engine.plan import BlockPlan
 from fretsaw.engine.planner import Planner
 from fretsaw.engine.pruning import tell
 from fretsaw.engine.request import PlannedBlock, ScanRequest
@@ -37,27 +37,28 @@ def parts_of(request: ScanRequest, target_bytes: int) -> Iterator[ScanPart]:
     """The files cut between blocks into parts of about so many bytes that survive pruning."""
     planner = Planner(request)
     for plan in planner.file_plans():
-        leaves = planner.leaves_of(plan)
-        blocks: list[BlockPlan] = []
         told = partial(planner.leaves_of, plan)
+        leaves = told()
         tell(plan.file, plan.verdicts(), told)
+        blocks: list[Block] = []
+        planned: list[PlannedBlock] = []
+        sizes: list[int] = []
         for group, verdicts in plan.block_plans(few=False, backward=False):
             tell(plan.file, verdicts, told)
-            blocks += group
-        sizes = [_bytes_left(plan, block, leaves) for block in blocks]
-        for start, end in byte_ranges([block.block for block in blocks], sizes, target_bytes):
+            for block in group:  # what it has read is let go of with the group
+                blocks.append(block.block)
+                planned.append(PlannedBlock(block.block.ordinal, block.rows, block.proven_rows))
+                sizes.append(_bytes_left(block, leaves))
+        for start, end in byte_ranges(blocks, sizes, target_bytes):
             inside = byte_range(start, end)
-            places = [place for place, block in enumerate(blocks) if inside.keeps(block.block)]
-            kept = [blocks[place] for place in places]
+            places = [place for place, block in enumerate(blocks) if inside.keeps(block)]
+            kept = [planned[place] for place in places]
             yield ScanPart(
                 plan.file.planned,
-                tuple(
-                    PlannedBlock(block.block.ordinal, block.rows, block.proven_rows)
-                    for block in kept
-                ),
+                tuple(kept),
                 bytes=sum(sizes[place] for place in places),
                 rows=sum(block.rows.selected_count for block in kept),
-                proven=sum(block.proven_count for block in kept),
+                proven=sum(block.certain.selected_count for block in kept),
             )
 
 
@@ -75,9 +76,8 @@ def splits_of(request: ScanRequest, target_bytes: int) -> Iterator[ScanRequest]:
             yield replace(part, query=query)
 
 
-def _bytes_left(plan: FilePlan, block: BlockPlan, leaves: Sequence[SchemaNode]) -> int:
-    chunks = plan.file.chunks(block.block, leaves)
-    whole = sum(int(chunk.sizes.sum()) for chunk in chunks)
+def _bytes_left(block: BlockPlan, leaves: Sequence[SchemaNode]) -> int:
+    whole = sum(int(block.reader.whole_chunk(leaf).sizes.sum()) for leaf in leaves)
     return max(1, whole * block.rows.selected_count // block.block.num_rows)
 
 

@@ -16,6 +16,7 @@ from fretsaw.engine.files import OpenFile
 from fretsaw.engine.pruning import OpenBlock, Verdict
 from fretsaw.engine.query import Query, Window
 from fretsaw.engine.request import PlannedBlock
+from fretsaw.formats.interface import BlockReader
 from fretsaw.model.blocks import Block, Bounds, PageIndex
 from fretsaw.model.selection import RowSelection
 from fretsaw.predicates.condition import Check, Condition, checks_of, simplified
@@ -37,7 +38,7 @@ class Placement:
 class BlockPlan:
     """What is read of a block: rows that may match, and what is left to be evaluated of them."""
 
-    block: Block
+    reader: BlockReader
     rows: RowSelection
     condition: Condition = True
     """True where all rows match."""
@@ -48,6 +49,11 @@ class BlockPlan:
     """The pages of the leaves that are checked, by leaf index, as far as known."""
     bounds: Mapping[int, Bounds] = field(default_factory=dict)
     """What the indexes say about these pages."""
+
+    @property
+    def block(self) -> Block:
+        """What the footer says of it."""
+        return self.reader.block
 
     @property
     def proven_count(self) -> int:
@@ -101,29 +107,36 @@ class FilePlan:
 
         Where `few` rows are needed, indexes are read for few blocks first.
         """
-        waiting = list(self._open_blocks())
+        waiting = list(self._undecided())
         if backward:
             waiting.reverse()
         if self.planned is not None or not self.decisions:
-            yield [self._unproven(block) for block in waiting], []
+            for undecided in waiting:
+                yield [self._unproven(block) for block in self._opened([undecided])], []
             return
         count = 1 if few else pruning.MOST_BLOCKS
         while waiting:
             group, waiting = waiting[:count], waiting[count:]
-            yield _planned(self.file, group)
+            yield _planned(self.file, self._opened(group))
             count = min(2 * count, pruning.MOST_BLOCKS)
 
-    def _open_blocks(self) -> Iterator[OpenBlock]:
+    def _undecided(self) -> Iterator[tuple[Block, Condition]]:
         """The blocks that statistics leave, with what they leave of the condition."""
         for place, block in enumerate(self.placement.blocks):
             if self.planned is not None:
                 rows, certain = self.rows_of(block), self.planned[block.ordinal].certain
                 is_proven = not (rows & ~certain).selects_any()
-                yield OpenBlock(block, rows, is_proven or self.condition)
+                yield block, is_proven or self.condition
             elif not self.whole.none[place]:
                 is_proven = bool(self.whole.all[place])
-                condition = is_proven or simplified(self.condition, partial(self._known, place))
-                yield OpenBlock(block, self.rows_of(block), condition)
+                yield block, is_proven or simplified(self.condition, partial(self._known, place))
+
+    def _opened(self, undecided: Sequence[tuple[Block, Condition]]) -> list[OpenBlock]:
+        readers = self.file.open_blocks([block for block, _ in undecided])
+        return [
+            OpenBlock(reader, self.rows_of(block), condition)
+            for reader, (block, condition) in zip(readers, undecided, strict=True)
+        ]
 
     def _unproven(self, block: OpenBlock) -> BlockPlan:
         """A block of which no index is asked: nothing is known but what was found out elsewhere."""
@@ -131,7 +144,7 @@ class FilePlan:
         nothing = Proof(every, RowSelection.none(every.row_count))
         proofs = dict.fromkeys(checks_of(block.condition), nothing)
         told = None if self.planned is None else self.planned[block.block.ordinal].certain
-        return BlockPlan(block.block, block.rows, block.condition, told, proofs)
+        return BlockPlan(block.reader, block.rows, block.condition, told, proofs)
 
     def _known(self, place: int, check: Check) -> bool | None:
         if check not in self.decisions:
@@ -173,7 +186,7 @@ def _planned(file: OpenFile, blocks: Sequence[OpenBlock]) -> tuple[list[BlockPla
     plans, dropped = [], []
     for block in left:
         if block.condition is True:
-            plans.append(BlockPlan(block.block, block.rows))
+            plans.append(BlockPlan(block.reader, block.rows))
             continue
         index = indexed[block.block.ordinal]
         proof = prove(block.condition, index.proofs.__getitem__)
@@ -181,10 +194,10 @@ def _planned(file: OpenFile, blocks: Sequence[OpenBlock]) -> tuple[list[BlockPla
         if not rows.selects_any():
             dropped.append(block.block)
         elif not (rows & ~proof.certain).selects_any():
-            plans.append(BlockPlan(block.block, rows))
+            plans.append(BlockPlan(block.reader, rows))
         else:
             found = (proof.certain, index.proofs, index.pages, index.bounds)
-            plans.append(BlockPlan(block.block, rows, block.condition, *found))
+            plans.append(BlockPlan(block.reader, rows, block.condition, *found))
     if dropped:  # whose bytes the verdicts on their pages count
         told_by = {index.told_by for found in indexes for index in found.pages.values()}
         source = next(filter(None, told_by), file.reader.index_name)

@@ -109,7 +109,7 @@ class Planner:
         """The files that hold rows, and where each begins."""
         files = self.files.in_order()
         if self.query.rows is not None:
-            files = _drained(self._needed_files(files))
+            files = drained(self._needed_files(files))
         elif self.query.window.rows_needed is None:
             self.files.expect_all()
         end = 0
@@ -144,7 +144,7 @@ class Planner:
             placed.append((file, start, placement))
             if window.is_over:
                 break
-        return _drained(placed[::-1])
+        return drained(placed[::-1])
 
     def _backward(self) -> Iterator[tuple[OpenFile, int]]:
         """The files from the end on, and where each begins, if anybody wants to know."""
@@ -168,8 +168,8 @@ class Planner:
         return zip(reversed(files), reversed(starts), strict=True)
 
 
-def _drained(items: list[T]) -> Iterator[T]:
-    """The items in order, each let go of as it is handed out, so that files can close."""
+def drained(items: list[T]) -> Iterator[T]:
+    """The items in order, each let go of as it is handed out, with all that it keeps open."""
     items.reverse()
     while items:
         yield items.pop()

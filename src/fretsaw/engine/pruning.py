@@ -14,6 +14,7 @@ from typing import Literal
 from fretsaw.engine.files import OpenFile
 from fretsaw.engine.query import Query
 from fretsaw.errors import FileFormatError
+from fretsaw.formats.interface import BlockReader
 from fretsaw.model.blocks import Block, Bounds, PageIndex
 from fretsaw.model.schema import Path, SchemaNode, spelled
 from fretsaw.model.selection import RowSelection
@@ -58,13 +59,18 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OpenBlock:
-    """A block that statistics leave open: what is left to be found out about its rows."""
+    """A block that statistics leave undecided: what is left to be found out about its rows."""
 
-    block: Block
+    reader: BlockReader
     rows: RowSelection
     condition: Condition
     possible: dict[Check, RowSelection] = field(default_factory=dict)
     """The rows that may hold a value of a check, where a filter rules some out."""
+
+    @property
+    def block(self) -> Block:
+        """What the footer says of it."""
+        return self.reader.block
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -164,7 +170,7 @@ def by_pages(file: OpenFile, blocks: Sequence[OpenBlock]) -> tuple[list[Indexed]
         for key, of_leaf in checks.items():
             users.setdefault(key, []).append((place, of_leaf))
     steps = [
-        file.reader.indexed_pages([blocks[place].block for place, _ in users[key]], leaf)
+        file.reader.page_bounds([blocks[place].reader for place, _ in users[key]], leaf)
         for key, leaf in leaves.items()
     ]
     verdicts: list[Verdict] = []
@@ -215,7 +221,7 @@ def _single_values(check: Check) -> Sequence[Key]:
 
 
 def _by_bloom_filter(file: OpenFile, open_block: OpenBlock, check: Check) -> Steps[bool | None]:
-    rows = yield from file.reader.bloom_rows(open_block.block, check.leaf, _single_values(check))
+    rows = yield from open_block.reader.bloom_rows(check.leaf, _single_values(check))
     if rows is None:
         return None
     open_block.possible[check] = rows
@@ -223,7 +229,7 @@ def _by_bloom_filter(file: OpenFile, open_block: OpenBlock, check: Check) -> Ste
 
 
 def _by_dictionary(file: OpenFile, open_block: OpenBlock, check: Check) -> Steps[bool | None]:
-    entries = yield from file.reader.dictionary(open_block.block, check.leaf)
+    entries = yield from open_block.reader.dictionary(check.leaf)
     if entries is None:
         return None
     found = matches(replace(check, above=(), fold=None), entries)
@@ -246,5 +252,5 @@ def _chunk_bytes(file: OpenFile, blocks: Sequence[Block], leaves: Sequence[Schem
     for leaf in {leaf.leaf_index: leaf for leaf in leaves}.values():
         for block in blocks:
             with suppress(FileFormatError):  # nobody reads them
-                total += int(file.reader.chunk(block, leaf).sizes.sum())
+                total += file.reader.chunk_size(block, leaf)
     return total

@@ -19,7 +19,7 @@ from fretsaw.engine.files import OpenFile
 from fretsaw.engine.filter import Match, Selectivity, find
 from fretsaw.engine.pieces import decoded_bytes, divide, ramp
 from fretsaw.engine.plan import BlockPlan
-from fretsaw.engine.planner import Planner
+from fretsaw.engine.planner import Planner, drained
 from fretsaw.engine.pruning import tell
 from fretsaw.engine.query import Window
 from fretsaw.model.arrays import interleaved, joined
@@ -156,10 +156,11 @@ def _shaped(planner: Planner, shape_of: Callable[[OpenFile], Shape[T]]) -> Itera
             tell(plan.file, plan.verdicts(), leaves)
         for blocks, verdicts in plan.block_plans(window.rows_needed is not None, backward):
             tell(plan.file, verdicts, leaves)
-            for block in blocks:
+            for block in drained(blocks):
                 shape = shape or shape_of(plan.file)
                 first_row = plan.first_row + block.block.first_row
                 yield ShapedBlock(plan.file, block, shape, first_row)
+                del block  # not to keep what it has read
         del plan, leaves  # not to keep the file open
 
 
@@ -268,12 +269,8 @@ class Execution(Generic[T_co]):
         if not kept:
             return
         first = together[0].work
-        pages = first.file.pages_of_each(
-            [(c.work.block, rows, c.work.plan.pages) for c, rows, _ in kept if c.pages is None],
-            first.shape.leaves,
-            self._piece_bytes,
-        )
-        read = iter(pages)
+        unknown = [(c.work.plan.reader, rows) for c, rows, _ in kept if c.pages is None]
+        read = iter(first.file.pages_of(unknown, first.shape.leaves, self._piece_bytes))
         group: list[_Found] = []
         for candidates, rows, decoded in kept:
             known = next(read) if candidates.pages is None else candidates.pages
@@ -290,14 +287,14 @@ class Execution(Generic[T_co]):
 
     def _divided(self, blocks: Iterable[ShapedBlock[T_co]]) -> Iterator[_Candidates]:
         for work in blocks:
-            leaves, rows = work.shape.leaves, work.plan.rows
-            chunks = work.file.chunks(work.block, leaves)
+            leaves, rows, reader = work.shape.leaves, work.plan.rows, work.plan.reader
+            chunks = [reader.whole_chunk(leaf) for leaf in leaves]
             if work.plan.condition is True:
                 size = decoded_bytes(rows, chunks)
                 if size <= self._piece_bytes:
                     yield _Candidates(work, rows, None, size, None)
                     continue
-                pages = work.file.pages_of(work.block, rows, leaves, self._piece_bytes)
+                (pages,) = work.file.pages_of([(reader, rows)], leaves, self._piece_bytes)
                 proven = divide(rows, pages, self._piece_bytes)
                 kept = Kept() if len(proven) > 1 else None
                 for piece in proven if self._window.tail is None else proven[::-1]:
@@ -306,12 +303,10 @@ class Execution(Generic[T_co]):
                 continue
             # Where few rows may be enough, pages are worth knowing even of whole blocks.
             few = self._window.rows_needed is not None
-            searched = work.file.pages_of(
-                work.block,
-                rows,
+            (searched,) = work.file.pages_of(
+                [(reader, rows)],
                 [check.leaf for check in checks_of(work.plan.condition)],
                 0 if few else self._piece_bytes,
-                work.plan.pages,
             )
             width = sum(index.width for index in (*searched, *chunks))
             most, backward = self._piece_bytes / width, self._window.tail is not None
@@ -347,7 +342,7 @@ def _found(
     both = list(zip(pages, hits, strict=True))
     stored = [int(index.sizes[hit].sum()) for index, hit in both]
     size = sum(index.width * float(index.row_counts[hit].sum()) for index, hit in both)
-    return _Found(work, Wanted(work.block, rows, pages, kept), decoded, stored, size)
+    return _Found(work, Wanted(work.plan.reader, rows, pages, kept), decoded, stored, size)
 
 
 def _start(

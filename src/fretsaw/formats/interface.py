@@ -1,12 +1,14 @@
-"""What a file format answers, and how it asks for bytes.
+"""What a format answers: a file, the blocks that were opened in it, and parts to be decoded.
 
-A format never reads. Where it needs bytes it yields a `Request` and is sent the buffers; `run`
-drives such steps, one or several `together`. `registry` tells the format by magic bytes.
+A format names byte ranges and is handed bytes; it never reads and never sees a predicate. Where it
+needs bytes it yields a `Request` and is sent the buffers (`Steps`). What a format cannot do has a
+default; what follows is all that one must do, and all that the engine needs to run any scan.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from abc import ABC, abstractmethod
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, Protocol, TypeAlias
 
 import pyarrow as pa
 
@@ -15,6 +17,120 @@ from fretsaw.model.schema import SchemaNode
 from fretsaw.model.selection import RowSelection
 from fretsaw.storage.buffer_pool import Allocate
 from fretsaw.storage.requests import Steps
+
+Keys: TypeAlias = Sequence[int] | Sequence[bytes]
+"""Values of one leaf, as `predicates.value_set` orders them."""
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Part:
+    """The bytes of one leaf's pages in one block, ready to be decoded on any thread."""
+
+    leaf: SchemaNode
+    rows: int
+    """Rows up to the last one that was asked for, in the pages that it holds."""
+    page_rows: int
+    """Rows of all these pages."""
+    fallback: str | None = None
+    """Why more than the needed pages had to be taken."""
+
+    def count_pages(self) -> int:
+        """How many data pages it holds."""
+        return 1
+
+
+class BlockReader(ABC):
+    """A block that was opened: it knows where its chunks are, and keeps what it read of them."""
+
+    block: Block
+
+    @abstractmethod
+    def whole_chunk(self, leaf: SchemaNode) -> PageIndex:
+        """The leaf's chunk as if it were one page: enough where all of its rows are wanted."""
+
+    @abstractmethod
+    def cut(
+        self, leaf: SchemaNode, pages: PageIndex, rows: RowSelection, encoded: bool
+    ) -> Steps[Part]:
+        """The bytes that hold these rows of a leaf that has these pages.
+
+        Where strings may stay `encoded`, they are decoded as Arrow dictionaries if stored so.
+        """
+
+    def page_index(self, leaf: SchemaNode, until: int) -> Steps[PageIndex]:
+        """The pages of the leaf's chunk, at least those before the row `until`; or all as one."""
+        yield from ()
+        return replace(self.whole_chunk(leaf), reason="the format has no pages")
+
+    def bloom_rows(self, leaf: SchemaNode, keys: Keys) -> Steps[RowSelection | None]:
+        """The rows that may hold one of these values, by Bloom filters; None: there are none."""
+        yield from ()
+        return None
+
+    def dictionary(self, leaf: SchemaNode) -> Steps[pa.ChunkedArray | None]:
+        """All values that the leaf's chunk has, where a dictionary is proven to hold them."""
+        yield from ()
+        return None
+
+    def search(
+        self, leaf: SchemaNode, pages: PageIndex, rows: RowSelection, keys: Keys
+    ) -> Steps[RowSelection]:
+        """The rows without those of pages that hold none of these values, as far as is cheap."""
+        yield from ()
+        return rows
+
+
+class FileReader(ABC):
+    """A file whose footer is read: what is in it, how to open its blocks, how to decode parts."""
+
+    format: str
+    index_name: str
+    """What the format calls the bounds of its pages."""
+    footer_size: int
+    """Bytes of the footer, as it is stored."""
+    blocks: Sequence[Block]
+    field_names: Sequence[str]
+    fields: Hashable
+    """What is known of the schema: files with the same one may share it."""
+    metadata: Mapping[bytes, bytes]
+    """The key-value pairs of the footer."""
+    created_by: str | None = None
+    """The library that wrote the file, as far as the file says so."""
+
+    @abstractmethod
+    def describe(self, positions: Sequence[int]) -> tuple[pa.Schema, tuple[SchemaNode, ...]]:
+        """These top-level fields: their Arrow schema, as pyarrow gives it, and their trees."""
+
+    @abstractmethod
+    def open_blocks(self, blocks: Sequence[Block]) -> Steps[Sequence[BlockReader]]:
+        """Find out where the chunks of these blocks are, as far as the footer does not say."""
+
+    @abstractmethod
+    def decode(self, leaves: Sequence[Sequence[Part]], allocate: Allocate) -> list[pa.ChunkedArray]:
+        """For each leaf, an array of exactly the wanted rows of its parts, as its whole chain.
+
+        A leaf's parts are those of different blocks. `allocate` gives memory to work with, of which
+        nothing is left in the arrays. Raises `Misplaced` where an index misled the cut.
+        """
+
+    def chunk_size(self, block: Block, leaf: SchemaNode) -> int:
+        """Bytes of a leaf's chunk in a block that nobody opened, as far as the footer tells."""
+        return block.compressed_size // max(1, len(self.field_names))
+
+    def block_bounds(self, blocks: Sequence[Block], leaf: SchemaNode) -> Steps[Bounds]:
+        """What the footer says about the values of a leaf, in each of these blocks."""
+        yield from ()
+        return Bounds.unknown([block.num_rows for block in blocks])
+
+    def page_bounds(
+        self, blocks: Sequence[BlockReader], leaf: SchemaNode
+    ) -> Steps[tuple[Sequence[PageIndex | None], Bounds]]:
+        """The pages of a leaf's chunks, and the bounds of all of these pages, one behind the other.
+
+        None for a chunk that has no bounds for its pages.
+        """
+        yield from ()
+        return [None] * len(blocks), Bounds.unknown([])
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,123 +147,6 @@ class ReadOptions:
     def __post_init__(self) -> None:
         if self.int96 not in ("ns", "us", "ms"):
             raise ValueError(f"int96 must be 'ns', 'us' or 'ms', not {self.int96!r}")
-
-
-class Part(Protocol):
-    """The bytes of one leaf's pages, ready to be decoded on any thread."""
-
-    leaf: SchemaNode
-    rows: int
-    """Rows up to the last one that was asked for, in the pages that it holds."""
-    page_rows: int
-    """Rows of all these pages."""
-    fallback: str | None
-    """Why more than the needed pages had to be taken."""
-
-    def count_pages(self) -> int:
-        """How many data pages it holds."""
-        ...
-
-
-class FileReader(Protocol):
-    """One file of some format: what is in it, and how to cut leaves out of it."""
-
-    format: str
-    index_name: str
-    """What the format calls the bounds of its pages."""
-    footer_size: int
-    """Bytes of the footer, as it is stored."""
-    blocks: Sequence[Block]
-    metadata: Mapping[bytes, bytes]
-    field_names: Sequence[str]
-    fields: Any
-    """What is known of the schema: files with the same schema may share it."""
-
-    @property
-    def created_by(self) -> str | None:
-        """The library that wrote the file, as far as the file says so."""
-        ...
-
-    def describe(self, positions: Sequence[int]) -> tuple[pa.Schema, tuple[SchemaNode, ...]]:
-        """These top-level fields: their Arrow schema, as pyarrow gives it, and their trees."""
-        ...
-
-    def locate(self, blocks: Sequence[Block]) -> Steps[None]:
-        """Find out where the chunks of these blocks are, if the footer does not say."""
-        ...
-
-    def chunk(self, block: Block, leaf: SchemaNode) -> PageIndex:
-        """The leaf's chunk as if it were one page: enough where all of its rows are wanted.
-
-        The block was located before.
-        """
-        ...
-
-    def page_index(
-        self, block: Block, leaf: SchemaNode, whole: PageIndex, until: int
-    ) -> Steps[PageIndex]:
-        """The pages of the leaf's chunk, at least those before the row `until`.
-
-        The whole chunk as one page, with a reason, where nothing finer is known.
-        """
-        ...
-
-    def block_bounds(self, blocks: Sequence[Block], leaf: SchemaNode) -> Steps[Bounds]:
-        """What the footer says about the values of a leaf, in each of these blocks."""
-        ...
-
-    def indexed_pages(
-        self, blocks: Sequence[Block], leaf: SchemaNode
-    ) -> Steps[tuple[list[PageIndex | None], Bounds]]:
-        """The pages of a leaf's chunks, and the bounds of all of these pages.
-
-        None for a chunk that has no bounds for its pages.
-        """
-        ...
-
-    def bloom_rows(
-        self, block: Block, leaf: SchemaNode, keys: Sequence[Any]
-    ) -> Steps[RowSelection | None]:
-        """The rows of a block that may hold one of these values, by Bloom filters if there are."""
-        ...
-
-    def dictionary(self, block: Block, leaf: SchemaNode) -> Steps[pa.ChunkedArray | None]:
-        """All values that a leaf's chunk has, where a dictionary is proven to hold them."""
-        ...
-
-    def narrowed(
-        self,
-        block: Block,
-        leaf: SchemaNode,
-        pages: PageIndex,
-        rows: RowSelection,
-        keys: Sequence[Any],
-    ) -> Steps[RowSelection]:
-        """The rows without those of pages that hold none of these values, as far as is cheap."""
-        ...
-
-    def cut(
-        self,
-        block: Block,
-        leaf: SchemaNode,
-        pages: PageIndex,
-        rows: RowSelection,
-        encoded: bool = False,
-    ) -> Steps[Part]:
-        """The bytes that hold the selected rows of the leaf.
-
-        Where strings may stay `encoded`, they are decoded as Arrow dictionaries if stored so.
-        """
-        ...
-
-    def decode(self, leaves: Sequence[Sequence[Any]], allocate: Allocate) -> list[pa.ChunkedArray]:
-        """For each leaf, an array of exactly the selected rows of its parts.
-
-        The parts are those of different blocks, as many for each leaf. `allocate` gives memory to
-        work with, of which nothing is left in the arrays. Raises `Misplaced` where an index
-        misled the cut.
-        """
-        ...
 
 
 class FormatModule(Protocol):

@@ -36,6 +36,11 @@ class Block:
         return self.offset + self.compressed_size // 2
 
 
+def row_counts(blocks: Sequence[Block]) -> Int64s:
+    """How many rows each of some blocks has."""
+    return np.array([block.num_rows for block in blocks], np.int64)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class PageIndex:
     """The pages of one leaf in one block: where their rows begin, where their bytes are.
@@ -94,6 +99,12 @@ class Bounds:
 
     def __len__(self) -> int:
         return len(self.known)
+
+    @classmethod
+    def unknown(cls, row_counts: Sequence[int]) -> "Bounds":
+        """Bounds of blocks or pages of which nothing is known but their rows."""
+        no, zeros = np.zeros(len(row_counts), np.bool_), np.zeros(len(row_counts), np.int64)
+        return cls(zeros, zeros, no, no, no, no, zeros - 1, np.array(row_counts, np.int64))
 
     @classmethod
     def joined(cls, parts: Sequence["Bounds"]) -> "Bounds":

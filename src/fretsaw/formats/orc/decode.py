@@ -86,12 +86,12 @@ def _small_file(
     segments = [[(p, segment) for p in parts for segment in p.segments] for parts in leaves]
     for stripe, count in enumerate(rows):
         parts = [of_leaf[stripe] for of_leaf in segments]
-        stripe_footer = messages["StripeFooter"](timezone=parts[0][0].stripe.timezone)
+        stripe_footer = messages["StripeFooter"](timezone=parts[0][0].streams.stripe.timezone)
         stripe_footer.columns.add()  # the root
         size = 0
         for (part, segment), renumbered in zip(parts, numbers, strict=True):
             for column in part.columns:
-                stripe_footer.columns.append(part.stripe.encodings[column])
+                stripe_footer.columns.append(part.streams.stripe.encodings[column])
             for (kind, column), data in segment.streams.items():
                 length = sum(map(len, data))
                 stripe_footer.streams.add(kind=kind, column=renumbered[column], length=length)

@@ -1,4 +1,4 @@
-"""What a stripe says about itself: its streams, and the row indexes of its columns.
+"""The row indexes of a stripe: where its strides begin, and what they hold.
 
 A row index has an entry for each stride: where the stride begins in each stream of the column, and
 statistics. A position in a stream is the chunk it lies in and the bytes to skip there (without
@@ -6,114 +6,20 @@ compression only the bytes), then the values to skip in a run, then the bits in 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, TypeAlias
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from fretsaw.formats.orc import metadata
-from fretsaw.formats.orc.metadata import (
-    DATA,
-    DICTIONARY,
-    DICTIONARY_DATA,
-    DICTIONARY_V2,
-    DIRECT,
-    LENGTH,
-    PRESENT,
-    SECONDARY,
-    Codec,
-    MalformedOrc,
-)
+from fretsaw.formats.orc.metadata import PRESENT, Codec, MalformedOrc
+from fretsaw.formats.orc.streams import Coding, LeafStreams
 from fretsaw.model.blocks import Block, Int64s, PageIndex
 
-Coding: TypeAlias = Literal["bytes", "byte runs", "bits", "signed", "unsigned"]
-"""What a stream holds: bytes as they are, or runs of bytes, bits or integers."""
 Place: TypeAlias = tuple[int, int, int, int]
 """Where a stride begins in a stream: chunk, bytes, values and bits to skip."""
 _MOST = 1 << 62
 _SKIPS = {"bytes": 0, "byte runs": 1, "signed": 1, "unsigned": 1, "bits": 2}
-
-
-class Stream(NamedTuple):
-    """Where a stream is in the file."""
-
-    offset: int
-    length: int
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Stripe:
-    """The streams and encodings of a stripe."""
-
-    streams: dict[tuple[int, int], Stream]
-    """By kind and column."""
-    encodings: Any
-    timezone: bytes | None
-
-    def encoding(self, column: int) -> int:
-        """How a column is encoded."""
-        return int(self.encodings[column].kind)
-
-    def has_dictionary(self, column: int) -> bool:
-        """Whether the values of a column are entries of a dictionary."""
-        return self.encoding(column) in (DICTIONARY, DICTIONARY_V2)
-
-    def runs(self, column: int) -> int:
-        """Which version of run-length encoding its integers have."""
-        return 1 if self.encoding(column) in (DIRECT, DICTIONARY) else 2
-
-    def positioned(self, column: int, kind: str) -> list[tuple[int, Coding]]:
-        """The streams that positions of a column point into, in their order."""
-        found = list(_layout(kind, self.has_dictionary(column)))
-        if kind == "DECIMAL" and (SECONDARY, column) not in self.streams:
-            found = [(DATA, "signed")]
-        if (PRESENT, column) in self.streams:
-            found.insert(0, (PRESENT, "bits"))
-        return found
-
-    def dictionary(self, column: int) -> list[int]:
-        """The streams of a column that every stride needs."""
-        return [DICTIONARY_DATA, LENGTH] if self.has_dictionary(column) else []
-
-
-def _layout(kind: str, has_dictionary: bool) -> Sequence[tuple[int, Coding]]:
-    match kind:
-        case "BOOLEAN":
-            return [(DATA, "bits")]
-        case "BYTE" | "UNION":
-            return [(DATA, "byte runs")]
-        case "SHORT" | "INT" | "LONG" | "DATE":
-            return [(DATA, "signed")]
-        case "FLOAT" | "DOUBLE":
-            return [(DATA, "bytes")]
-        case "STRING" | "VARCHAR" | "CHAR" if has_dictionary:
-            return [(DATA, "unsigned")]
-        case "STRING" | "VARCHAR" | "CHAR" | "BINARY":
-            return [(DATA, "bytes"), (LENGTH, "unsigned")]
-        case "TIMESTAMP" | "TIMESTAMP_INSTANT":
-            return [(DATA, "signed"), (SECONDARY, "unsigned")]
-        case "LIST" | "MAP":
-            return [(LENGTH, "unsigned")]
-        case "DECIMAL":
-            return [(DATA, "bytes"), (SECONDARY, "signed")]
-    return []
-
-
-def read_stripe(stored: bytes, codec: Codec, block: Block, data_end: int, columns: int) -> Stripe:
-    """The footer of a stripe whose streams end at `data_end`."""
-    message = metadata.decode("StripeFooter", codec.unpacked(stored))
-    if len(message.columns) != columns:
-        raise MalformedOrc(f"it has {len(message.columns)} encodings for {columns} columns")
-    streams: dict[tuple[int, int], Stream] = {}
-    offset = block.offset
-    for stream in message.streams:
-        if offset + stream.length > data_end:
-            raise MalformedOrc(f"a stream of column {stream.column} ends behind the stripe")
-        if stream.HasField("kind"):
-            streams.setdefault((stream.kind, stream.column), Stream(offset, stream.length))
-        offset += stream.length
-    timezone = message.timezone if message.HasField("timezone") else None
-    return Stripe(streams, message.columns, timezone)
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,9 +59,9 @@ class Places:
         return found
 
 
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class StridePages(PageIndex):
-    """The strides of a leaf, and where each begins in the streams of its chain."""
+@dataclass(frozen=True, slots=True, eq=False)
+class Strides:
+    """Where the strides of a leaf begin in the streams of its chain, and what is said of them."""
 
     positions: dict[tuple[int, int], Places]
     """By kind and column."""
@@ -173,19 +79,11 @@ def stride_boundaries(block: Block, stride: int) -> Int64s:
     return np.append(np.arange(0, block.num_rows, stride), block.num_rows)
 
 
-def stride_pages(
-    block: Block,
-    stripe: Stripe,
-    chain: Sequence[tuple[int, str]],
-    stored: Sequence[bytes],
-    stride: int,
-    codec: Codec,
-    whole: PageIndex,
-) -> StridePages:
+def read_strides(streams: LeafStreams, stored: Sequence[bytes], boundaries: Int64s) -> Strides:
     """The strides of a leaf, by the row indexes of the columns of its chain."""
+    stripe, codec, chain = streams.stripe, streams.codec, streams.chain
     if any(kind == "UNION" and (PRESENT, column) in stripe.streams for column, kind in chain):
         raise MalformedOrc("nulls of a union, for which writers store values")
-    boundaries = stride_boundaries(block, stride)
     positions: dict[tuple[int, int], Places] = {}
     unpacked = [codec.unpacked(data) for data in stored]
     entries = [metadata.decode("RowIndex", data).entries for data in unpacked]
@@ -201,17 +99,21 @@ def stride_pages(
     for (_, kind), outer, inner in zip(chain, unpacked, unpacked[1:], strict=False):
         if kind == "STRUCT" and (_all_value_counts(inner) > _all_value_counts(outer)).any():
             raise MalformedOrc("more values than there are structs that hold them")
-    # As if rows were alike: exact sizes would take all positions, and strides share chunks anyway.
+    return Strides(positions, entries)
+
+
+def divided(whole: PageIndex, boundaries: Int64s) -> PageIndex:
+    """A chunk as its strides.
+
+    As if rows were alike: exact sizes would take all positions, and strides share chunks anyway.
+    """
     size = int(whole.sizes[0]) - whole.dictionary_size
-    begins = (boundaries / max(block.num_rows, 1) * size).astype(np.int64)
-    return StridePages(
+    begins = (boundaries / max(int(boundaries[-1]), 1) * size).astype(np.int64)
+    return replace(
+        whole,
         boundaries=boundaries,
         offsets=whole.offsets[0] + begins[:-1],
         sizes=np.diff(begins),
-        width=whole.width,
-        dictionary_size=whole.dictionary_size,
-        positions=positions,
-        entries=entries,
     )
 
 
@@ -222,15 +124,15 @@ def _all_value_counts(row_index: bytes) -> Int64s:
 
 
 def amounts(
-    pages: StridePages, stripe: Stripe, chain: Sequence[tuple[int, str]], stride: int
+    strides: Strides, streams: LeafStreams, stride: int, rows: int
 ) -> dict[tuple[int, int], int]:
-    """How much of each stream belongs to a stride, in bytes or values; -1 if that is not known."""
+    """How much of each stream a stride of so many rows has, in bytes or values; -1: not known."""
     found: dict[tuple[int, int], int] = {}
-    items = int(pages.boundaries[stride + 1] - pages.boundaries[stride])
-    for (column, kind), entries in zip(chain, pages.entries, strict=True):
+    items = rows
+    for (column, kind), entries in zip(streams.chain, strides.entries, strict=True):
         statistics = metadata.decode("ColumnStatistics", entries[stride].statistics)
         count = int(statistics.number_of_values)
-        for stream, coding in stripe.positioned(column, kind):
+        for stream, coding in streams.stripe.positioned(column, kind):
             is_present = stream == PRESENT
             found[stream, column] = (
                 items if is_present else _amount(kind, coding, count, statistics)

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fretsaw.formats.orc.index import Coding
 from fretsaw.formats.orc.metadata import MalformedOrc
 from fretsaw.formats.orc.runs import (
     BYTE_RUNS,
@@ -23,6 +22,7 @@ from fretsaw.formats.orc.runs import (
     integer_runs,
     varint,
 )
+from fretsaw.formats.orc.streams import Coding
 from fretsaw.model.blocks import Int64s
 
 _WINDOW = 64 << 10  # bytes of many runs that are looked through at once

@@ -4,11 +4,10 @@ A stripe says how many rows it has, a dictionary how many entries, lengths how m
 there are. What is small next to the bytes that are stored is believed; the rest is counted.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import numpy as np
 
-from fretsaw.formats.orc.index import Stripe
 from fretsaw.formats.orc.lengths import count_ones, count_values, has_beyond, total_length
 from fretsaw.formats.orc.metadata import (
     DATA,
@@ -16,11 +15,11 @@ from fretsaw.formats.orc.metadata import (
     LENGTH,
     PRESENT,
     SECONDARY,
-    Codec,
     MalformedOrc,
     Pieces,
 )
 from fretsaw.formats.orc.runs import MOST_VALUES, expanded_bytes
+from fretsaw.formats.orc.streams import LeafStreams
 
 _LONGEST_LIST = (1 << 31) - 1
 _FREE_ITEMS, _FREE_BYTES = 4 << 20, 32 << 20
@@ -31,24 +30,18 @@ _NESTED = ("LIST", "MAP")
 
 
 def require_sizes(
-    chain: Sequence[tuple[int, str]],
-    unions: Mapping[int, int],
-    stripe: Stripe,
-    rows: int,
-    streams: Mapping[tuple[int, int], Pieces],
-    codec: Codec,
-    is_cut: bool,
+    leaf: LeafStreams, rows: int, streams: Mapping[tuple[int, int], Pieces], is_cut: bool
 ) -> None:
     """The streams of a chain must have what they claim.
 
     Streams that were cut out may go on behind the rows: what lies there is not looked at.
     """
-    held = _Held(chain, stripe, streams, codec)
+    held = _Held(leaf, streams)
     held.require_rows(rows)
-    for place, (column, kind) in enumerate(chain):
+    for place, (column, kind) in enumerate(leaf.chain):
         if (LENGTH, column) in streams:
             count = held.values(place, rows) if is_cut else MOST_VALUES
-            if stripe.has_dictionary(column):
+            if leaf.stripe.has_dictionary(column):
                 held.require_dictionary(column)
             elif kind in _NESTED:
                 held.require_items(place, count)
@@ -57,23 +50,17 @@ def require_sizes(
         if kind == "DECIMAL" and (SECONDARY, column) in streams:
             held.require_scales(column)
         if kind == "UNION":
-            held.require_tags(column, unions[column])
+            held.require_tags(column, leaf.unions[column])
 
 
 class _Held:
     """What the streams of a chain have."""
 
-    def __init__(
-        self,
-        chain: Sequence[tuple[int, str]],
-        stripe: Stripe,
-        streams: Mapping[tuple[int, int], Pieces],
-        codec: Codec,
-    ) -> None:
-        self._chain = chain
-        self._stripe = stripe
+    def __init__(self, leaf: LeafStreams, streams: Mapping[tuple[int, int], Pieces]) -> None:
+        self._chain = leaf.chain
+        self._stripe = leaf.stripe
         self._streams = streams
-        self._codec = codec
+        self._codec = leaf.codec
 
     def require_rows(self, rows: int) -> None:
         if rows <= _FREE_ITEMS + _UNPACKED * self._stored():

@@ -8,12 +8,12 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from fretsaw.formats.parquet import metadata
-from fretsaw.formats.parquet.cut import Chunk, fetch_dictionary, fetch_pages
+from fretsaw.formats.parquet.chunk import Chunk
+from fretsaw.formats.parquet.cut import fetch_dictionary, fetch_pages
 from fretsaw.formats.parquet.decompress import NotDecompressed, contents, readable
-from fretsaw.formats.parquet.pages import Page, walk
+from fretsaw.formats.parquet.pages import CorruptPage, Page, PageRun
 from fretsaw.model.blocks import Int64s, PageIndex
 from fretsaw.model.selection import RowSelection
 from fretsaw.predicates.value_set import Booleans
@@ -64,35 +64,30 @@ class _Search:
         """Whether each of these pages may hold one of the needles."""
         if not len(keep):
             return []
-        found, buffers, first_of_run = yield from fetch_pages(self._chunk, pages, keep)
-        if self._in_dictionary is None and any(page.uses_dictionary for page in found):
+        runs = yield from fetch_pages(self._chunk, pages, keep)
+        uses_dictionary = any(page.uses_dictionary for run in runs for page in run.pages)
+        if self._in_dictionary is None and uses_dictionary:
             stored = yield from fetch_dictionary(self._chunk, pages)
             self._in_dictionary = self._are_in_dictionary(stored)
-        holding = []
-        runs = np.searchsorted(first_of_run, np.arange(len(found)), "right") - 1
-        for page, run in zip(found, runs.tolist(), strict=True):
-            if page.uses_dictionary:
-                holding.append(bool(self._in_dictionary))
-            else:
-                start = page.offset - found[first_of_run[run]].offset
-                holding.append(self._holds(page, buffers[run].slice(start, page.size)))
-        return holding
+        return [
+            bool(self._in_dictionary) if page.uses_dictionary else self._holds(run, page)
+            for run in runs
+            for page in run.pages
+        ]
 
-    def _are_in_dictionary(self, stored: pa.Buffer) -> bool:
-        entries = walk(stored)  # none at all is for Arrow to complain about
-        return not entries or any(
-            self._holds(page, stored.slice(page.offset, page.size)) for page in entries
-        )
+    def _are_in_dictionary(self, stored: PageRun) -> bool:
+        # None at all is for Arrow to complain about.
+        return not stored.pages or any(self._holds(stored, page) for page in stored.pages)
 
-    def _holds(self, page: Page, buffer: pa.Buffer) -> bool:
+    def _holds(self, run: PageRun, page: Page) -> bool:
         header: Any = page.header
         details = header.data_page_header or header.data_page_header_v2
         if details is not None and details.encoding != metadata.PLAIN:
             return True
         try:
-            chunk = self._chunk
-            _, body = contents(page, buffer, chunk.codec, chunk.always_compressed, self._verify)
+            how = (self._chunk.codec, self._chunk.always_compressed, self._verify)
+            _, body = contents(page, run.bytes_of(page), *how)
             memory = readable(body)
-        except NotDecompressed:
+        except (CorruptPage, NotDecompressed):
             return True
         return any(memory.find(needle, 0, body.size) >= 0 for needle in self._wanted)

@@ -28,6 +28,7 @@ from fretsaw.formats.parquet.decompress import (
     write,
 )
 from fretsaw.formats.parquet.pages import CorruptPage
+from fretsaw.formats.shared import OutOfRange
 from fretsaw.model.arrays import expanded, joined, pick
 from fretsaw.storage.buffer_pool import Allocate
 
@@ -36,10 +37,6 @@ ARROW_SCHEMA = b"ARROW:schema"
 
 class _RepeatedEntries(ValueError):
     """A dictionary that Arrow does not keep as it is stored."""
-
-
-class OutOfRange(ValueError):
-    """Values that the type they are read as cannot hold."""
 
 
 Column: TypeAlias = Sequence[Segment]
@@ -192,7 +189,7 @@ def _pages(segment: Segment, verify: bool) -> _Pages:
     if not chunk.unpacks:
         return _Pages(chunk.codec, segment.buffers)
     how = (chunk.codec, chunk.always_compressed, verify)
-    return _Pages(UNCOMPRESSED, unpacked(segment.buffers, segment.num_values, *how))
+    return _Pages(UNCOMPRESSED, unpacked(segment.runs, *how))
 
 
 def _small_file(

@@ -12,7 +12,7 @@ from zlib import crc32
 import pyarrow as pa
 
 from fretsaw.formats.parquet import metadata
-from fretsaw.formats.parquet.pages import MOST_EMPTY, CorruptPage, Page, walk
+from fretsaw.formats.parquet.pages import CorruptPage, Page, PageRun
 from fretsaw.model.locks import importing
 
 UNCOMPRESSED = 0
@@ -74,28 +74,23 @@ def pays(codec: int, compressed: int, uncompressed: int) -> bool:
     return codec == _GZIP or (codec == _SNAPPY and compressed < uncompressed * _NO_GAIN)
 
 
-def unpacked(
-    buffers: Sequence[pa.Buffer], num_values: int, codec: int, always: bool, verify: bool
-) -> list[Piece]:
-    """The pages of so many values without compression: what to write one behind the other."""
+def unpacked(runs: Sequence[PageRun], codec: int, always: bool, verify: bool) -> list[Piece]:
+    """Pages without compression: what to write one behind the other."""
     pieces: list[Piece] = []
-    for buffer in buffers:
-        try:
-            pages = walk(buffer, num_values, MOST_EMPTY)
-        except CorruptPage as error:
-            raise NotDecompressed(str(error)) from None
-        for page in pages:
-            num_values -= page.num_values
-            if page.offset + page.size > buffer.size:
-                raise NotDecompressed("a page that goes on behind its chunk")
-            stored = buffer.slice(page.offset, page.size)
-            levels, body = contents(page, stored, codec, always, verify)
-            size = levels.size + body.size
-            header: Any = page.header
-            header.crc = None
-            header.compressed_page_size = header.uncompressed_page_size = size
-            pieces += (metadata.encode(header), levels, body)
+    try:
+        for run in runs:
+            for page in run.pages:
+                levels, body = contents(page, run.bytes_of(page), codec, always, verify)
+                pieces += (_plain_header(page, levels.size + body.size), levels, body)
+    except CorruptPage as error:
+        raise NotDecompressed(str(error)) from None
     return pieces
+
+
+def _plain_header(page: Page, size: int) -> bytes:
+    """The header of the same page without compression; the one that is kept stays as it is."""
+    told = {"crc": None, "compressed_page_size": size, "uncompressed_page_size": size}
+    return metadata.encode(metadata.PageHeader(**{**vars(page.header), **told}))
 
 
 def contents(

@@ -12,8 +12,9 @@ import pyarrow as pa
 
 from fretsaw.formats.parquet import metadata
 from fretsaw.formats.parquet.chain import only_leaf
-from fretsaw.formats.parquet.cut import Chunk, Segment
-from fretsaw.formats.parquet.pages import hop
+from fretsaw.formats.parquet.chunk import Chunk
+from fretsaw.formats.parquet.cut import Segment
+from fretsaw.formats.parquet.pages import PageRun, hop
 from fretsaw.storage.requests import Request, Steps
 
 _MOST_ENTRIES = 1 << 20
@@ -46,7 +47,8 @@ def dictionary_segment(chunk: Chunk) -> Steps[Segment | None]:
     leaf = replace(chunk.leaf, is_repeated=False)
     chain = only_leaf(chunk.chain, leaf.arrow_type)
     alone = replace(chunk, leaf=leaf, chain=chain, always_compressed=False)
-    return Segment(alone, [page, _each_entry_once(entries)], entries, entries, entries)
+    runs = [PageRun(page), PageRun(_each_entry_once(entries))]
+    return Segment(alone, runs, entries, entries, entries)
 
 
 def _each_entry_once(entries: int) -> pa.Buffer:

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from fretsaw.formats.parquet import metadata
-from fretsaw.formats.parquet.cut import Chunk
+from fretsaw.formats.parquet.chunk import Chunk
 from fretsaw.formats.parquet.decompress import NotDecompressed, contents, readable
 from fretsaw.formats.parquet.levels import UnknownLevels, count_records
 from fretsaw.formats.parquet.pages import CorruptPage, Page, hop

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from fretsaw.formats.parquet import metadata
+from fretsaw.model.locks import once
 from fretsaw.storage.requests import Request, Steps, run
 
 _HEADER_BYTES = 256  # enough for most page headers
@@ -40,6 +41,29 @@ class Page(NamedTuple):
         """What a header that was read with statistics says about the values of a data page."""
         details = self.header.data_page_header or self.header.data_page_header_v2
         return details.statistics
+
+
+class PageRun:
+    """Pages one behind the other in one buffer; their headers are parsed once and kept.
+
+    They are all pages of the buffer, or those that hold its first values.
+    """
+
+    def __init__(self, buffer: pa.Buffer, num_values: int | None = None) -> None:
+        self.buffer = buffer
+        self._num_values = num_values
+
+    @once
+    def pages(self) -> list[Page]:
+        """What the headers say; offsets count from the start of the buffer."""
+        most_empty = None if self._num_values is None else MOST_EMPTY
+        return walk(self.buffer, self._num_values, most_empty)
+
+    def bytes_of(self, page: Page) -> pa.Buffer:
+        """Header and body of one of the pages."""
+        if page.offset + page.size > self.buffer.size:
+            raise CorruptPage("a page that goes on behind its chunk")
+        return self.buffer.slice(page.offset, page.size)
 
 
 def walk(
