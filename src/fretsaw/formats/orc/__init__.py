@@ -1,9 +1,9 @@
 """ORC: stripes, streams, strides of the row index.
 
 - `metadata`: the protobuf messages; `footer`, `schema`, `fields`: what a file says about itself
-- `index`: streams and row indexes of a stripe
+- `streams`, `index`: the streams of a stripe, and its row indexes
 - `statistics`, `bloom`: what can be known before values are decoded
-- `runs`, `cut`, `decode`: the strides of a leaf as a small file that Arrow reads
+- `runs`, `stream_cut`, `cut`, `decode`: the strides of a leaf as a small file for Arrow
 - `lengths`, `sizes`: what streams claim, held against what they have
-- `reader`: all of it as the answers of a format
+- `file`, `block`, `reader`: all of it as the answers of a format, of a file and of its stripes
 """
