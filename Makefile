@@ -4,6 +4,8 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 WORK ?=
 QUICK ?=
+# One worker takes all that needs Spark, in the order given, so that it comes first.
+PYTEST = $(BIN)/python -m pytest -n auto --dist loadgroup --no-loadscope-reorder
 KERNELS ?= $(shell command -v cargo 2> /dev/null)
 CRATE := kernels/Cargo.toml
 ifneq ($(KERNELS),)
@@ -45,15 +47,13 @@ demo: $(INSTALLED) $(WITH_KERNELS) java  ## the main job, end to end, on sample 
 
 test: $(INSTALLED) $(WITH_KERNELS) java  ## all behaviours, on Spark too
 	$(if $(KERNELS),cargo test --quiet --manifest-path $(CRATE) --no-default-features)
-	$(BIN)/python -m pytest -n auto -m 'not spark and not deep'
-	$(BIN)/python -m pytest -m 'spark and not deep' tests
+	$(PYTEST) -m 'not deep'
 
 test-fast: $(INSTALLED) $(WITH_KERNELS)  ## the tests without the slow ones and without Spark
-	$(BIN)/python -m pytest -n auto -m 'not slow and not spark and not deep'
+	$(PYTEST) -m 'not slow and not spark and not deep'
 
 test-all: $(INSTALLED) $(WITH_KERNELS) java  ## the deep runs: many seeds, every damaged byte, clusters, soak
-	$(BIN)/python -m pytest -n auto -m 'deep and not spark' tests
-	$(BIN)/python -m pytest -m 'deep and spark' tests
+	$(PYTEST) -m deep tests
 
 java:  # for Spark
 	@if command -v java > /dev/null; then :; \

@@ -34,6 +34,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.get_closest_marker("spark"):
             item.add_marker(pytest.mark.xdist_group("spark"))
+        if item.path.name == "command-line.md":  # a fresh process for every line
+            item.add_marker("slow")
 
 
 @pytest.fixture(scope="session")

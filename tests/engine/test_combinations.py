@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given, seed, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
     RuleBasedStateMachine,
@@ -24,6 +24,7 @@ from hypothesis.stateful import (
 
 import fretsaw as fs
 from fretsaw import col
+from tests.support.depth import in_depth
 from tests.support.pages import assert_same
 from tests.support.scan_model import (
     ORC,
@@ -236,27 +237,29 @@ class Scans(RuleBasedStateMachine):
         assert sum(part.count() for part in parts) == wanted.num_rows
 
 
-@pytest.mark.slow
-def test_any_order_of_calls_agrees_with_lists_of_rows(files: dict[str, Source]) -> None:
+@pytest.mark.parametrize("start", in_depth(range(40), 1, 4))
+def test_any_order_of_calls_agrees_with_lists_of_rows(files: dict[str, Source], start: int) -> None:
     Scans.files = files
-    effort = settings(max_examples=70 * MORE, stateful_step_count=6, derandomize=True)
-    run_state_machine_as_test(Scans, settings=effort)
+    effort = settings(max_examples=12 * MORE, stateful_step_count=6, derandomize=True)
+    run_state_machine_as_test(seed(start)(Scans), settings=effort)
 
 
-@pytest.mark.slow
-@settings(max_examples=250 * MORE, derandomize=True)
-@given(st.sampled_from(SOURCES), conditions)
-def test_filters_agree_with_functions_of_a_row(
-    files: dict[str, Source], name: str, condition: Condition
-) -> None:
-    wanted = [row.number for row in files[name].rows if condition.of_row(row)]
-    scan, every = (
-        fs.scan(files[name].sources, indexes=believed).select().with_row_index()
-        for believed in (True, False)
-    )
-    assert scan.filter(condition.predicate).to_arrow()["index"].to_pylist() == wanted
-    assert every.filter(condition.predicate).to_arrow()["index"].to_pylist() == wanted
-    assert scan.filter(condition.text or condition.predicate).count() == len(wanted)
+@pytest.mark.parametrize("start", in_depth(range(50), 1, 4))
+def test_filters_agree_with_functions_of_a_row(files: dict[str, Source], start: int) -> None:
+    @seed(start)
+    @settings(max_examples=40 * MORE, derandomize=True)
+    @given(st.sampled_from(SOURCES), conditions)
+    def check(name: str, condition: Condition) -> None:
+        wanted = [row.number for row in files[name].rows if condition.of_row(row)]
+        scan, every = (
+            fs.scan(files[name].sources, indexes=believed).select().with_row_index()
+            for believed in (True, False)
+        )
+        assert scan.filter(condition.predicate).to_arrow()["index"].to_pylist() == wanted
+        assert every.filter(condition.predicate).to_arrow()["index"].to_pylist() == wanted
+        assert scan.filter(condition.text or condition.predicate).count() == len(wanted)
+
+    check()
 
 
 # Physical rows

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tests.support.depth import few_of
+from tests.support.depth import in_depth
 
 pytestmark = pytest.mark.slow
 
@@ -69,7 +69,7 @@ def peak(how: str, path: Path, rows: int) -> int:
     return megabytes
 
 
-@pytest.mark.parametrize("pieces", few_of(LARGE))
+@pytest.mark.parametrize("pieces", in_depth(LARGE, 1, 1))
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_streaming_a_large_file_needs_no_more_than_a_small_one(
     tmp_path: Path, layout: str, pieces: int

@@ -1,7 +1,6 @@
 """Thousands of predicates on files of several writers against the oracle."""
 
 import datetime as dt
-import os
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +10,12 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
+from tests.support.depth import in_depth
 from tests.support.oracle import And, Not, Or, Source, Test, Tree
 from tests.support.predicate_checks import QUICK, SPARK, Case, check_many
 from tests.support.predicate_data import (
+    SCHEDULE,
+    WRITERS,
     Predicates,
     fill,
     make_file,
@@ -21,18 +23,16 @@ from tests.support.predicate_data import (
 )
 from tests.support.writers import need, spark_file
 
-MORE = int(os.environ.get("FRETSAW_MORE", "1"))
-FILES = 36 * MORE
+FIRST = [SCHEDULE.index(writer) for writer in WRITERS]
+ONE_OF_EACH = len(WRITERS)
+FILES = sorted(range(96), key=lambda number: number not in FIRST)
 PREDICATES = 32
 
 
 # Against the oracle
 
 
-@pytest.mark.parametrize(
-    "number",
-    [*range(QUICK), *(pytest.param(n, marks=pytest.mark.slow) for n in range(QUICK, FILES))],
-)
+@pytest.mark.parametrize("number", in_depth(FILES, ONE_OF_EACH, QUICK))
 def test_the_rows_are_those_of_the_oracle(number: int) -> None:
     writer, data = make_file(number)
     check_many(Case(data, number), PREDICATES, f"file {number} by {writer}")

@@ -1,6 +1,5 @@
 """Column readers: layers and leaf values, rebuilt and held against what pyarrow reads."""
 
-import itertools
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -31,6 +30,7 @@ from tests.support.column_tables import (
     source,
     without_nulls,
 )
+from tests.support.depth import in_depth
 from tests.support.formats import pyarrow_read
 from tests.support.layers import (
     REPEATED,
@@ -72,17 +72,14 @@ def assert_columns(
             assert_arrow(parts, leaf, expected)
 
 
-def random_files(parquet: range, orc: range) -> pytest.MarkDecorator:
-    """Parameters: the formats of files and their seeds."""
-    files = [*itertools.product(["parquet"], parquet), *itertools.product(["orc"], orc)]
-    return pytest.mark.parametrize(("file_format", "seed"), files)
+each_format = pytest.mark.parametrize("file_format", ["parquet", "orc"])
 
 
 # Rebuilt out of layers
 
 
-@pytest.mark.slow
-@random_files(range(6), range(4))
+@each_format
+@pytest.mark.parametrize("seed", in_depth(range(12), 1, 4))
 def test_all_leaves_of_random_tables(file_format: str, seed: int) -> None:
     data, table = random_file(seed, file_format)
     for at, (apply, rows) in enumerate([*CONTROLS.values(), BLOCKS]):
@@ -90,8 +87,8 @@ def test_all_leaves_of_random_tables(file_format: str, seed: int) -> None:
         assert_columns(apply(fs.scan(data)), table, rows, size, arrow=at % 3 == 0)
 
 
-@pytest.mark.slow
-@random_files(range(12, 18), range(12, 16))
+@each_format
+@pytest.mark.parametrize("seed", in_depth(range(12, 24), 1, 4))
 def test_each_leaf_of_random_tables(file_format: str, seed: int) -> None:
     data, table = random_file(seed, file_format)
     controls = [*CONTROLS.values(), BLOCKS]
@@ -105,7 +102,7 @@ def test_each_leaf_of_random_tables(file_format: str, seed: int) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(24, 26))
+@pytest.mark.parametrize("seed", in_depth(range(24, 28), 1, 1))
 def test_random_tables_in_several_files(seed: int) -> None:
     whole = nested_table(seed, ROWS)
     parts = [whole.slice(0, 37), whole.slice(0, 0), whole.slice(37, 1), whole.slice(38)]
@@ -120,7 +117,8 @@ def test_random_tables_in_several_files(seed: int) -> None:
 
 
 @pytest.mark.slow
-@random_files(range(28, 30), range(28, 30))
+@each_format
+@pytest.mark.parametrize("seed", in_depth(range(28, 34), 1, 1))
 def test_splits_of_random_tables(file_format: str, seed: int) -> None:
     data, table = random_file(seed, file_format)
     splits = fs.scan(data).filter(col("row") != 44).splits(target_bytes=1)

@@ -3,7 +3,6 @@
 import copy
 import datetime as dt
 import io
-import os
 import pickle
 from collections.abc import Callable
 from decimal import Decimal
@@ -18,6 +17,7 @@ import pytest
 import fretsaw as fs
 from fretsaw import col
 from tests.formats.test_corpus import oracle, parameters, scan
+from tests.support.depth import in_depth
 from tests.support.expected_rows import (
     BERLIN,
     ROWS,
@@ -30,10 +30,6 @@ from tests.support.expected_rows import (
     written,
 )
 from tests.support.nested_data import Kinds, nested_table, parquet_bytes, pyarrow_read
-
-MORE = int(os.environ.get("FRETSAW_MORE", "1"))
-SEEDS = 12
-
 
 # Files by other writers
 
@@ -115,14 +111,8 @@ def assert_nested_rows(seed: int) -> None:
     assert_rows(fs.scan(data).filter(col("row") >= 70), whole[70:])
 
 
-@pytest.mark.parametrize("seed", range(SEEDS))
+@pytest.mark.parametrize("seed", in_depth(range(72), 6, 12))
 def test_rows_of_nested_tables(seed: int) -> None:
-    assert_nested_rows(seed)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", range(SEEDS, SEEDS + 25 * MORE))
-def test_rows_of_more_nested_tables(seed: int) -> None:
     assert_nested_rows(seed)
 
 

@@ -240,7 +240,7 @@ print(rows, int(status.split("VmHWM:")[1].split()[0]) // 1024)
 @pytest.mark.parametrize("format", FORMATS)
 def test_a_large_result_needs_no_more_memory(tmp_path: Path, format: str) -> None:
     peaks = []
-    for count in (60, 240):  # 170 MB and 670 MB
+    for count in (60, 150):  # 170 MB and 420 MB
         command = [sys.executable, "-c", MEASURE, str(tmp_path / "out"), format, str(count)]
         rows, megabytes = map(int, subprocess.check_output(command, text=True).split())
         assert rows == 50_000 * count

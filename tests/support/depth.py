@@ -1,4 +1,4 @@
-"""How far a test goes: a few cases in every run, the others only in the deep runs."""
+"""How far a test goes: a few cases in every run, some more in `make test`, all in deep runs."""
 
 from collections.abc import Collection, Iterable
 from typing import Any
@@ -6,10 +6,12 @@ from typing import Any
 import pytest
 
 
-def few_of(values: Iterable[Any], few: int = 1) -> list[Any]:
-    """Values for `parametrize`, of which only the first few are tried outside of deep runs."""
+def in_depth(values: Iterable[Any], fast: int, usual: int) -> list[Any]:
+    """Values for `parametrize`: those of every run, of `make test` only, and of deep runs only."""
     return [
-        value if number < few else pytest.param(value, marks=pytest.mark.deep)
+        value
+        if number < fast
+        else pytest.param(value, marks=pytest.mark.slow if number < usual else pytest.mark.deep)
         for number, value in enumerate(values)
     ]
 
