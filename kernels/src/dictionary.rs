@@ -70,6 +70,11 @@ impl<'a> Dictionary<'a> {
         Ok(())
     }
 
+    /// The entries and their number, once they are loaded.
+    pub fn entries(&self) -> Option<(&Values, usize)> {
+        self.entries.as_ref().map(|entries| (entries, self.count))
+    }
+
     /// Append the entries that picked indices of a page refer to.
     pub fn append(
         &mut self,

@@ -58,10 +58,11 @@ impl<'a> PackedRun<'a> {
         (self.bytes, self.first)
     }
 
-    fn tail(&self, passed: usize) -> Self {
+    /// The values from one on, at most so many.
+    pub fn part(&self, begin: usize, most: usize) -> Self {
         PackedRun {
-            first: self.first + passed,
-            count: self.count - passed,
+            first: self.first + begin,
+            count: most.min(self.count - begin),
             ..*self
         }
     }
@@ -117,10 +118,7 @@ impl<'a> Indices<'a> {
                 value,
                 count: passed,
             },
-            EncodedRun::Packed(run) => EncodedRun::Packed(PackedRun {
-                count: passed,
-                ..run
-            }),
+            EncodedRun::Packed(run) => EncodedRun::Packed(run.part(0, passed)),
         })
     }
 
@@ -129,7 +127,7 @@ impl<'a> Indices<'a> {
         self.position += passed;
         match &mut self.run {
             EncodedRun::Repeated { count, .. } => *count -= passed,
-            EncodedRun::Packed(run) => *run = run.tail(passed),
+            EncodedRun::Packed(run) => *run = run.part(passed, usize::MAX),
         }
     }
 

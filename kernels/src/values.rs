@@ -116,6 +116,19 @@ impl Form {
         }
     }
 
+    /// The width of values that are kept as they are stored.
+    pub fn copied_width(&self) -> Option<usize> {
+        match self.target {
+            Target::Copy => self.physical.width(),
+            _ => None,
+        }
+    }
+
+    /// Whether values are byte arrays, as they are stored.
+    pub fn is_bytes(&self) -> bool {
+        self.target == Target::Bytes
+    }
+
     /// Nothing yet, of this form.
     pub fn empty(&self) -> Values {
         let width = match self.target {

@@ -3,6 +3,7 @@
 mod bits;
 mod byte_stream_split;
 mod delta;
+mod find;
 mod plain;
 mod rle;
 
