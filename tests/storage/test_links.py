@@ -105,6 +105,6 @@ def test_a_folder_that_cannot_be_listed_is_a_storage_error(
     def refuse(path: str) -> list[str]:
         raise PermissionError(13, "Permission denied", path)
 
-    monkeypatch.setattr(os, "listdir", refuse)
+    monkeypatch.setattr(os, "scandir", refuse)
     with pytest.raises(fs.StorageError, match=f"{tmp_path}: you may not read it"):
         fs.scan(tmp_path).count()

@@ -5,8 +5,7 @@ import io
 import os
 import stat
 import time
-import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import BinaryIO
 
 import pyarrow as pa
@@ -25,11 +24,15 @@ class Descriptor:
     Whoever reads refers to it, so that its number cannot become that of another file meanwhile.
     """
 
-    __slots__ = ("__weakref__", "number")
+    __slots__ = ("number", "status")
 
     def __init__(self, number: int) -> None:
         self.number = number
-        weakref.finalize(self, os.close, number)
+        self.status = os.fstat(number)
+        """What the file was when it was opened."""
+
+    def __del__(self, close: Callable[[int], None] = os.close) -> None:
+        close(self.number)
 
 
 def read_ranges(
@@ -66,7 +69,7 @@ def open_path(path: str) -> Descriptor:
         descriptor = Descriptor(os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK))
     except (OSError, ValueError) as error:
         raise cannot_open(path, error) from None
-    mode = os.fstat(descriptor.number).st_mode
+    mode = descriptor.status.st_mode
     if stat.S_ISDIR(mode):
         raise SourceNotFoundError(f"{path}: is a directory; name a file, or scan() it")
     if not stat.S_ISREG(mode):
@@ -100,7 +103,7 @@ def duplicate(file: BinaryIO) -> Descriptor | None:
     if type(raw) is not io.FileIO:
         return None
     descriptor = Descriptor(os.dup(raw.fileno()))
-    return descriptor if stat.S_ISREG(os.fstat(descriptor.number).st_mode) else None
+    return descriptor if stat.S_ISREG(descriptor.status.st_mode) else None
 
 
 def is_settled(status: os.stat_result) -> bool:

@@ -1,7 +1,6 @@
 """Seekable binary file objects: one lock for one object, whoever reads it."""
 
 import io
-import os
 import weakref
 from collections.abc import Sequence
 from typing import BinaryIO, cast
@@ -54,7 +53,7 @@ class FileObject:
         # A forked child shares the position of a file of the system: these are read without it.
         self._descriptor = duplicate(file)
         if self._descriptor is not None:
-            self._opened_as = Identity.of(os.fstat(self._descriptor.number))
+            self._opened_as = Identity.of(self._descriptor.status)
             self.size = self._opened_as.size
             return
         with self._shared.lock:

@@ -11,6 +11,7 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from operator import attrgetter
 from typing import TypeAlias, cast
 from urllib.parse import unquote
 
@@ -161,20 +162,22 @@ def _below(folder: str, walked: Folders) -> Iterator[str]:
     """
     try:
         status = os.stat(folder)
-        names = os.listdir(folder)
+        with os.scandir(folder) as found:
+            entries = sorted(found, key=attrgetter("name"))
     except OSError as error:
         raise cannot_open(folder, error) from None
     if (status.st_dev, status.st_ino) in walked:
         return
     walked.add((status.st_dev, status.st_ino))
-    for name in sorted(names):
-        path = os.path.join(folder, name)
-        if name.startswith(("_", ".")):
+    for entry in entries:
+        if entry.name.startswith(("_", ".")):
             continue
-        if os.path.isdir(path):
-            yield from _below(path, walked)
+        # Only what a link leads to is asked for: the folder says what all others are.
+        is_folder = os.path.isdir(entry.path) if entry.is_symlink() else entry.is_dir()
+        if is_folder:
+            yield from _below(entry.path, walked)
         else:
-            yield path
+            yield entry.path
 
 
 _BRACES = re.compile(r"\{([^{}]*,[^{}]*)\}")

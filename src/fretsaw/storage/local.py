@@ -1,6 +1,5 @@
 """A file on a local disk."""
 
-import os
 from collections.abc import Sequence
 
 import pyarrow as pa
@@ -28,7 +27,7 @@ class LocalFile:
         self.name = path
         self.closed = False
         self._descriptor: Descriptor | None = open_path(path)
-        status = os.fstat(self._descriptor.number)
+        status = self._descriptor.status
         self.size = status.st_size
         self._opened_as = Identity.of(status)
         self.identity: Identity | None = self._opened_as
@@ -45,7 +44,7 @@ class LocalFile:
 
     def _reopened(self) -> Descriptor:
         descriptor = open_path(self.name)
-        if Identity.of(os.fstat(descriptor.number)) != self._opened_as:
+        if Identity.of(descriptor.status) != self._opened_as:
             raise changed(self.name, WHILE_READ)
         if not self.closed:
             self._descriptor = descriptor
