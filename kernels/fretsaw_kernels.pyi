@@ -62,6 +62,37 @@ class Leaf:
         decompressed whatever they say, `verify` that checksums are right.
         """
 
+_Order: TypeAlias = Literal["signed", "unsigned", "float", "bytes"]
+"""How values compare: integers, decimals and booleans, floats by their place in the total order of
+doubles, byte arrays."""
+
+@final
+class Search:
+    """A set of values that rows must have, as `fretsaw.predicates.value_set` has it."""
+
+    def __new__(
+        cls,
+        order: _Order,
+        cuts: Sequence[int] | Sequence[bytes],
+        begins_inside: bool,
+        *,
+        keeps_values: bool = True,
+    ) -> Search:
+        """The keys between cuts; without `keeps_values` rows are found and not decoded."""
+
+@final
+class Claims:
+    """The bounds of pages of a part, which are held against the values of wanted rows."""
+
+    def __new__(
+        cls,
+        order: _Order,
+        rows: Sequence[int],
+        lower: Sequence[int] | Sequence[bytes],
+        upper: Sequence[int] | Sequence[bytes],
+    ) -> Claims:
+        """For pages by their first rows in the part, ascending: the lowest and highest key."""
+
 @final
 class Buffer:
     """Memory that was filled here; `pyarrow.py_buffer` takes it without a copy."""
@@ -90,13 +121,17 @@ class Column:
     def pages(self) -> int:
         """Data pages that were decoded."""
 
+    @property
+    def matches(self) -> tuple[Buffer, Buffer] | None:
+        """Of a search: starts and ends (int64) of the rows found, among all that were wanted."""
+
 @final
 class Refused:
     """Why there are no rows of a leaf."""
 
     @property
-    def kind(self) -> Literal["not_mine", "corrupt", "out_of_range"]:
-        """Not known here, damaged, or more than the target holds."""
+    def kind(self) -> Literal["not_mine", "corrupt", "out_of_range", "outside"]:
+        """Not known here, damaged, more than the target holds, or not as was claimed."""
 
     @property
     def reason(self) -> str: ...
@@ -104,5 +139,17 @@ class Refused:
     def part(self) -> int:
         """Which part it was found in."""
 
-def decode(leaves: Sequence[tuple[Leaf, Sequence[_Part]]]) -> list[Column | Refused]:
-    """For each leaf the rows that are wanted of its parts, without the interpreter's lock."""
+    @property
+    def claim(self) -> int | None:
+        """Which claim of the part is wrong, where it is one."""
+
+def decode(
+    leaves: Sequence[tuple[Leaf, Sequence[_Part]]],
+    *,
+    searches: Sequence[Search | None] = ...,
+    claims: Sequence[Sequence[Claims | None]] = ...,
+) -> list[Column | Refused]:
+    """For each leaf the rows that are wanted of its parts, without the interpreter's lock.
+
+    Of a leaf with a search, only the rows that are found come back; a part may have claims.
+    """

@@ -4,13 +4,14 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::PyList;
+use pyo3::types::{PyInt, PyList};
 
 use crate::codec::Codec;
-use crate::column::{self, Part, Segment};
+use crate::column::{self, Claim, Part, Segment};
 use crate::error::Refusal;
 use crate::levels::{Layer, Validity};
 use crate::raw::shared::{Buffer, View};
+use crate::value_set::{Cuts, NAN_KEY, Order, ValueSet};
 use crate::values::{Form, Physical, Target, Unit, Values};
 
 /// Both sides must speak the same protocol; fretsaw leaves other kernels alone.
@@ -98,6 +99,113 @@ fn parse_layer(levels: &[u32]) -> Result<Layer, Refusal> {
     }
 }
 
+/// A set of values that rows must have.
+#[pyclass(frozen, module = "fretsaw_kernels")]
+struct Search {
+    search: column::Search,
+}
+
+#[pymethods]
+impl Search {
+    #[new]
+    #[pyo3(signature = (order, cuts, begins_inside, *, keeps_values=true))]
+    fn new(
+        order: &str,
+        cuts: Vec<Bound<'_, PyAny>>,
+        begins_inside: bool,
+        keeps_values: bool,
+    ) -> PyResult<Self> {
+        let order = parse_order(order)?;
+        let search = column::Search {
+            set: parse_set(order, &cuts, begins_inside)?,
+            keeps_values,
+        };
+        Ok(Search { search })
+    }
+}
+
+/// What is claimed of the pages of a part: the first row of each, its lowest and highest key.
+#[pyclass(frozen, module = "fretsaw_kernels")]
+struct Claims {
+    claims: Vec<Claim>,
+}
+
+#[pymethods]
+impl Claims {
+    #[new]
+    fn new(
+        order: &str,
+        rows: Vec<u64>,
+        lower: Vec<Bound<'_, PyAny>>,
+        upper: Vec<Bound<'_, PyAny>>,
+    ) -> PyResult<Self> {
+        let order = parse_order(order)?;
+        if lower.len() != rows.len() || upper.len() != rows.len() || !rows.is_sorted() {
+            return Err(PyValueError::new_err("claims that do not fit together"));
+        }
+        let bounds = lower.into_iter().zip(upper);
+        let claims = rows.into_iter().zip(bounds).map(|(row, bounds)| {
+            let mut values = parse_set(order, &[bounds.0, bounds.1], false)?;
+            close(&mut values);
+            Ok(Claim { row, values })
+        });
+        Ok(Claims {
+            claims: claims.collect::<PyResult<_>>()?,
+        })
+    }
+}
+
+/// Make a set of bounds one of all keys from the lower to the upper one; NaN has no bounds.
+fn close(bounds: &mut ValueSet) {
+    match &mut bounds.cuts {
+        Cuts::Bytes(cuts) => cuts.iter_mut().skip(1).for_each(|upper| upper.push(0)),
+        Cuts::Numbers(cuts) => {
+            cuts.iter_mut()
+                .skip(1)
+                .for_each(|upper| *upper = upper.saturating_add(1));
+            if bounds.order == Order::Float {
+                cuts.extend([NAN_KEY, NAN_KEY + 1]);
+            }
+        }
+    }
+}
+
+fn parse_order(order: &str) -> PyResult<Order> {
+    Ok(match order {
+        "signed" => Order::Signed,
+        "unsigned" => Order::Unsigned,
+        "float" => Order::Float,
+        "bytes" => Order::Bytes,
+        _ => return Err(PyValueError::new_err(format!("no order {order:?}"))),
+    })
+}
+
+fn parse_set(order: Order, cuts: &[Bound<'_, PyAny>], begins_inside: bool) -> PyResult<ValueSet> {
+    let cuts = match order {
+        Order::Bytes => Cuts::Bytes(
+            cuts.iter()
+                .map(|cut| cut.extract())
+                .collect::<PyResult<_>>()?,
+        ),
+        _ => Cuts::Numbers(cuts.iter().map(parse_number).collect::<PyResult<_>>()?),
+    };
+    Ok(ValueSet {
+        order,
+        cuts,
+        begins_inside,
+    })
+}
+
+/// A key; one that no stored value can reach stays so.
+fn parse_number(key: &Bound<'_, PyAny>) -> PyResult<i128> {
+    let key = key.cast::<PyInt>()?;
+    match key.extract() {
+        Ok(number) => Ok(number),
+        Err(_) if key.lt(0)? => Ok(i128::MIN),
+        Err(_) => Ok(i128::MAX),
+    }
+}
+
 /// Slots of a layer: length, null count, validity, offsets.
 type LayerSlots = (usize, usize, Option<Py<Buffer>>, Option<Py<Buffer>>);
 
@@ -109,6 +217,7 @@ struct Column {
     null_count: usize,
     buffers: Vec<Option<Py<Buffer>>>,
     pages: usize,
+    matches: Option<(Py<Buffer>, Py<Buffer>)>,
 }
 
 /// Why there are no rows of a leaf.
@@ -117,6 +226,7 @@ struct Refused {
     kind: &'static str,
     reason: String,
     part: usize,
+    claim: Option<usize>,
 }
 
 #[pymethods]
@@ -131,12 +241,22 @@ impl Refused {
 
 impl From<(usize, Refusal)> for Refused {
     fn from((part, refusal): (usize, Refusal)) -> Self {
+        let claim = match refusal {
+            Refusal::Outside(claim) => Some(claim),
+            _ => None,
+        };
         let (kind, reason) = match refusal {
+            Refusal::Outside(_) => ("outside", "a value outside of its bounds".to_owned()),
             Refusal::NotMine(reason) => ("not_mine", reason.to_owned()),
             Refusal::Corrupt(reason) => ("corrupt", reason),
             Refusal::OutOfRange(reason) => ("out_of_range", reason.to_owned()),
         };
-        Refused { kind, reason, part }
+        Refused {
+            kind,
+            reason,
+            part,
+            claim,
+        }
     }
 }
 
@@ -144,15 +264,26 @@ impl From<(usize, Refusal)> for Refused {
 type PartViews = (i32, Option<View>, Vec<(View, u64, u64)>, View, View);
 
 /// For each leaf the rows that are wanted of its parts, or why there are none.
+///
+/// Leaves may have a search, and their parts may have claims.
 #[pyfunction]
+#[pyo3(signature = (leaves, *, searches=vec![], claims=vec![]))]
 fn decode<'py>(
     py: Python<'py>,
     leaves: Vec<(Py<Leaf>, Vec<PartViews>)>,
+    searches: Vec<Option<Py<Search>>>,
+    claims: Vec<Vec<Option<Py<Claims>>>>,
 ) -> PyResult<Bound<'py, PyList>> {
     let columns: Vec<_> = py.detach(|| {
-        let each = leaves.iter().map(|(leaf, parts)| {
-            catch_unwind(AssertUnwindSafe(|| decode_leaf(leaf.get(), parts)))
-                .unwrap_or_else(|panic| Err((0, Refusal::Corrupt(describe(&*panic)))))
+        let each = leaves.iter().enumerate().map(|(place, (leaf, parts))| {
+            let search = searches.get(place).and_then(Option::as_ref);
+            let search = search.map(|search| &search.get().search);
+            let claims = claims.get(place).map_or(&[][..], Vec::as_slice);
+            let leaf = leaf.get();
+            catch_unwind(AssertUnwindSafe(|| {
+                decode_leaf(leaf, search, parts, claims)
+            }))
+            .unwrap_or_else(|panic| Err((0, Refusal::Corrupt(describe(&*panic)))))
         });
         each.collect()
     });
@@ -166,7 +297,12 @@ fn decode<'py>(
     Ok(list)
 }
 
-fn decode_leaf(leaf: &Leaf, parts: &[PartViews]) -> Result<column::Column, (usize, Refusal)> {
+fn decode_leaf(
+    leaf: &Leaf,
+    search: Option<&column::Search>,
+    parts: &[PartViews],
+    claims: &[Option<Py<Claims>>],
+) -> Result<column::Column, (usize, Refusal)> {
     let leaf = leaf.leaf.as_ref().map_err(|refusal| (0, refusal.clone()))?;
     let parts = parts.iter().enumerate().map(|(place, part)| {
         let (codec, dictionary, segments, starts, ends) = part;
@@ -181,9 +317,13 @@ fn decode_leaf(leaf: &Leaf, parts: &[PartViews]) -> Result<column::Column, (usiz
             segments: segments.collect(),
             starts: integers(starts),
             ends: integers(ends),
+            claims: match claims.get(place) {
+                Some(Some(claims)) => claims.get().claims.clone(),
+                _ => Vec::new(),
+            },
         })
     });
-    column::decode(leaf, &parts.collect::<Result<Vec<_>, _>>()?)
+    column::decode(leaf, search, &parts.collect::<Result<Vec<_>, _>>()?)
 }
 
 /// 64-bit integers in the order of this machine's bytes.
@@ -231,6 +371,13 @@ fn hand_over(py: Python<'_>, column: column::Column, is_large: bool) -> PyResult
             push(arrays.data.into())?;
         }
     }
+    let matches = match column.matches {
+        Some(matches) => Some((
+            Py::new(py, Buffer::from(matches.starts))?,
+            Py::new(py, Buffer::from(matches.ends))?,
+        )),
+        None => None,
+    };
     Py::new(
         py,
         Column {
@@ -239,6 +386,7 @@ fn hand_over(py: Python<'_>, column: column::Column, is_large: bool) -> PyResult
             null_count,
             buffers,
             pages: column.pages,
+            matches,
         },
     )
 }
@@ -257,6 +405,8 @@ fn fretsaw_kernels(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("PROTOCOL", PROTOCOL)?;
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_class::<Leaf>()?;
+    module.add_class::<Search>()?;
+    module.add_class::<Claims>()?;
     module.add_class::<Column>()?;
     module.add_class::<Refused>()?;
     module.add_class::<Buffer>()?;

@@ -4,10 +4,12 @@ use crate::codec::{Codec, Decompressor};
 use crate::contents::Contents;
 use crate::dictionary::{Dictionary, is_used_by};
 use crate::error::{Refusal, Result, corrupt};
+use crate::find::{Finder, Matches, is_outside, rows_of_values};
 use crate::levels::{self, Chain, Layer, Validity, count_level};
 use crate::output::{Bits, Run};
 use crate::pages::{Kind, Page, Pages};
 use crate::select::{Picks, Selection, count_ones, pick_present, push_run};
+use crate::value_set::ValueSet;
 use crate::values::{Encoded, Form, Values};
 
 /// Values that room is made for before anything is decoded; more comes page by page.
@@ -33,6 +35,24 @@ pub struct Part<'a> {
     pub segments: Vec<Segment<'a>>,
     pub starts: Vec<i64>,
     pub ends: Vec<i64>,
+    /// What is claimed of pages, by their first rows.
+    pub claims: Vec<Claim>,
+}
+
+/// What is claimed of the values of a page.
+#[derive(Debug, Clone)]
+pub struct Claim {
+    /// The first row of the page.
+    pub row: u64,
+    pub values: ValueSet,
+}
+
+/// A set of which the values of wanted rows must be; others are not decoded.
+#[derive(Debug, Clone)]
+pub struct Search {
+    pub set: ValueSet,
+    /// Whether the values that are in the set are decoded, or only found.
+    pub keeps_values: bool,
 }
 
 impl Part<'_> {
@@ -59,12 +79,19 @@ pub struct Column {
     pub values: Values,
     /// Data pages that were decoded.
     pub pages: usize,
+    /// The rows that were searched for and found, which are the rows of the column.
+    pub matches: Option<Matches>,
 }
 
 /// The wanted rows of a leaf; where that fails, the part is told.
-pub fn decode(leaf: &Leaf, parts: &[Part]) -> std::result::Result<Column, (usize, Refusal)> {
-    let mut building = Building::new(leaf).map_err(|refusal| (0, refusal))?;
-    let wanted = parts.iter().map(Part::wanted).fold(0, u64::saturating_add);
+pub fn decode(
+    leaf: &Leaf,
+    search: Option<&Search>,
+    parts: &[Part],
+) -> std::result::Result<Column, (usize, Refusal)> {
+    let mut building = Building::new(leaf, search).map_err(|refusal| (0, refusal))?;
+    let wanted = if search.is_some() { &[] } else { parts };
+    let wanted = wanted.iter().map(Part::wanted).fold(0, u64::saturating_add);
     let room = building
         .values
         .values
@@ -84,8 +111,18 @@ struct Building<'l> {
     leaf: &'l Leaf,
     chain: Chain,
     values: LeafValues<'l>,
+    search: Option<Searching>,
     pages: usize,
     scratch: Scratch,
+}
+
+/// A search as it goes from page to page.
+struct Searching {
+    finder: Finder,
+    matches: Matches,
+    keeps_values: bool,
+    values: Vec<Run>,
+    rows: Vec<Run>,
 }
 
 /// Memory that is used again from page to page.
@@ -122,7 +159,14 @@ struct Place<'p, 'a> {
 }
 
 impl<'l> Building<'l> {
-    fn new(leaf: &'l Leaf) -> Result<Self> {
+    fn new(leaf: &'l Leaf, search: Option<&Search>) -> Result<Self> {
+        let search = match search {
+            Some(_) if leaf.max_repetition > 0 => {
+                return Err(Refusal::NotMine("a search below lists"));
+            }
+            Some(search) => Some(Searching::new(search, leaf.form)?),
+            None => None,
+        };
         let chain = Chain::new(&leaf.layers, leaf.max_definition, leaf.max_repetition)?;
         let values = LeafValues {
             form: &leaf.form,
@@ -135,6 +179,7 @@ impl<'l> Building<'l> {
             leaf,
             chain,
             values,
+            search,
             pages: 0,
             scratch: Scratch::default(),
         })
@@ -150,6 +195,9 @@ impl<'l> Building<'l> {
             row: 0,
             is_open: false,
         };
+        if let Some(search) = &mut self.search {
+            search.finder.begin_part();
+        }
         if let Some(bytes) = part.dictionary {
             match Pages::new(bytes).next_page()? {
                 Some(page) => place.dictionary.offer(page)?,
@@ -219,14 +267,28 @@ impl<'l> Building<'l> {
         place
             .selection
             .rows_of_page(place.row, end, &mut scratch.rows);
+        let claim = place.claim();
         place.row = end;
         if scratch.rows.is_empty() {
             return Ok(());
+        }
+        if let (Some(search), None) = (&mut self.search, claim) {
+            if search.is_in_vain(self.leaf, page, place, decompressor)? {
+                search.matches.append(&scratch.rows, &[]);
+                return Ok(());
+            }
         }
         self.pages += 1;
         let contents = open(self.leaf, page, place, decompressor)?;
         let is_whole = scratch.rows[0].count() == count;
         let highest = self.leaf.max_definition;
+        if claim.is_some() || self.search.is_some() {
+            self.find_flat(page, contents, claim, place)?;
+            if self.search.is_some() {
+                return Ok(());
+            }
+        }
+        let scratch = &mut self.scratch;
         if highest == 0 || levels::all_highest(contents.definition, highest, count)? {
             let picks = match is_whole {
                 true => Picks::All(count),
@@ -279,6 +341,76 @@ impl<'l> Building<'l> {
             Some(&scratch.slots),
             &mut place.dictionary,
         )
+    }
+
+    /// Hold the wanted values of a page against what is claimed; append those that match.
+    fn find_flat(
+        &mut self,
+        page: &Page,
+        contents: Contents,
+        claim: Option<usize>,
+        place: &mut Place,
+    ) -> Result<()> {
+        let scratch = &mut self.scratch;
+        let (count, highest) = (page.num_values, self.leaf.max_definition);
+        clear(&mut scratch.slots);
+        scratch.picked.clear();
+        let has_nulls = highest > 0 && !levels::all_highest(contents.definition, highest, count)?;
+        let (num_values, picked) = match has_nulls {
+            false => (count, &scratch.rows),
+            true => {
+                levels::read_present(
+                    contents.definition,
+                    highest,
+                    count,
+                    &mut scratch.definition,
+                    &mut scratch.present,
+                )?;
+                pick_present(
+                    &scratch.present,
+                    &scratch.rows,
+                    &mut scratch.slots,
+                    &mut scratch.picked,
+                );
+                let present = count_ones(&scratch.present.bytes, 0, count);
+                (present, &scratch.picked)
+            }
+        };
+        let encoded = contents.encoded(page, num_values);
+        let picks = Picks::Runs(picked);
+        if let Some(claim) = claim {
+            let claimed = &place.part.claims[claim].values;
+            if is_outside(claimed, self.leaf.form, encoded, picks, &place.dictionary)? {
+                return Err(Refusal::Outside(claim));
+            }
+        }
+        let Some(search) = &mut self.search else {
+            return Ok(());
+        };
+        search.values.clear();
+        let found = &mut search.values;
+        search
+            .finder
+            .find(encoded, picks, &place.dictionary, found)?;
+        let rows = match has_nulls {
+            false => &*found,
+            true => {
+                search.rows.clear();
+                rows_of_values(&scratch.present, found, &mut search.rows);
+                &search.rows
+            }
+        };
+        search.matches.append(&scratch.rows, rows);
+        if !search.keeps_values || found.is_empty() {
+            return Ok(());
+        }
+        let picks = match found[0].count() == num_values {
+            true => Picks::All(num_values),
+            false => Picks::Runs(found),
+        };
+        self.chain.extend_valid(picks.count());
+        self.values
+            .append(encoded, picks, None, &mut place.dictionary)
     }
 
     /// Append the wanted records of a page of a leaf below lists.
@@ -370,7 +502,50 @@ impl<'l> Building<'l> {
             validity: self.values.validity,
             values: self.values.values,
             pages: self.pages,
+            matches: self.search.map(|search| search.matches),
         }
+    }
+}
+
+impl Searching {
+    fn new(search: &Search, form: Form) -> Result<Self> {
+        Ok(Searching {
+            finder: Finder::new(&search.set, form)?,
+            matches: Matches::default(),
+            keeps_values: search.keeps_values,
+            values: Vec::new(),
+            rows: Vec::new(),
+        })
+    }
+
+    /// Whether a page can hold nothing of the set, as no entry of its dictionary is in it.
+    fn is_in_vain(
+        &mut self,
+        leaf: &Leaf,
+        page: &Page,
+        place: &mut Place,
+        decompressor: &mut Decompressor,
+    ) -> Result<bool> {
+        if !is_used_by(page.encoding) {
+            return Ok(false);
+        }
+        let (codec, dictionary) = (place.part.codec, &mut place.dictionary);
+        dictionary.load(&leaf.form, codec, leaf.verify, decompressor)?;
+        let is_in_vain = self.finder.is_in_vain(dictionary)?;
+        if is_in_vain && leaf.verify {
+            page.verify()?;
+        }
+        Ok(is_in_vain)
+    }
+}
+
+impl Place<'_, '_> {
+    /// What is claimed of the page at hand, if anything.
+    fn claim(&self) -> Option<usize> {
+        let claims = &self.part.claims;
+        claims
+            .binary_search_by_key(&self.row, |claim| claim.row)
+            .ok()
     }
 }
 

@@ -5,6 +5,8 @@
 pub enum Refusal {
     /// Something that Arrow reads and these kernels do not.
     NotMine(&'static str),
+    /// A value of the page with this claim is outside of what is claimed.
+    Outside(usize),
     /// Bytes that contradict themselves or what is said about them.
     Corrupt(String),
     /// Values that the type they are read as cannot hold.

@@ -49,6 +49,21 @@ impl Finder {
         self.entries = None;
     }
 
+    /// Whether no entry of the dictionary is in the set.
+    pub fn is_in_vain(&mut self, dictionary: &Dictionary) -> Result<bool> {
+        match self.test {
+            Test::Always(is_inside) => Ok(!is_inside),
+            _ => Ok(self.entries(dictionary)?.inside == 0),
+        }
+    }
+
+    fn entries(&mut self, dictionary: &Dictionary) -> Result<&Entries> {
+        match &mut self.entries {
+            Some(entries) => Ok(entries),
+            none => Ok(none.insert(Entries::new(&self.test, dictionary)?)),
+        }
+    }
+
     /// Append the runs of picked values that are in the set.
     pub fn find(
         &mut self,
@@ -97,10 +112,7 @@ impl Finder {
         dictionary: &Dictionary,
         found: &mut Vec<Run>,
     ) -> Result<()> {
-        let entries = match &mut self.entries {
-            Some(entries) => entries,
-            none => none.insert(Entries::new(&self.test, dictionary)?),
-        };
+        let entries = self.entries(dictionary)?;
         let table = &entries.table[..];
         if entries.inside == 0 {
             return Ok(());

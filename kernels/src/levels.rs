@@ -94,6 +94,28 @@ pub fn read_levels(bytes: &[u8], most: u8, count: usize, levels: &mut Vec<u8>) -
     }
 }
 
+/// Which levels of a page are the highest; `levels` is memory for others.
+pub fn read_present(
+    bytes: &[u8],
+    most: u8,
+    count: usize,
+    levels: &mut Vec<u8>,
+    present: &mut Bits,
+) -> Result<()> {
+    if most == 1 {
+        return read_bits(bytes, count, present);
+    }
+    read_levels(bytes, most, count, levels)?;
+    present.bytes.clear();
+    present.len = 0;
+    let mut writer = BitWriter::new(present);
+    for &level in &*levels {
+        writer.push_if(true, level == most);
+    }
+    writer.flush();
+    Ok(())
+}
+
 /// Room for so many more elements, or a refusal where there is none.
 pub fn grow<T>(vector: &mut Vec<T>, count: usize) -> Result<()> {
     vector
