@@ -13,7 +13,7 @@ from fretsaw.model.arrays import expanded, interleaved, pick
 from fretsaw.model.blocks import PageIndex
 from fretsaw.model.schema import SchemaNode
 from fretsaw.model.selection import RowSelection
-from fretsaw.model.trace import Fallback, is_tracing, record_decode, record_fallback
+from fretsaw.model.trace import Fallback, is_tracing, record_fallback
 from fretsaw.storage import buffer_pool, requests
 
 
@@ -95,9 +95,6 @@ def _decode(
         return _decode(file, leaves, whole, encoded, allocate)
     if is_tracing():
         for part, some in zip(parts, cycle(wanted), strict=False):
-            # Decoding stops early only in the last of several blocks.
-            rows = part.rows if some is wanted[-1] else part.page_rows
-            record_decode(part.count_pages(), rows)
             if part.fallback:
                 path = ".".join(part.leaf.path)
                 record_fallback(Fallback(file.name, path, some.reader.block.ordinal, part.fallback))

@@ -10,6 +10,7 @@ import pyarrow as pa
 from fretsaw.errors import FileFormatError
 from fretsaw.formats.interface import Part
 from fretsaw.model.arrays import joined
+from fretsaw.model.trace import is_tracing, record_decode
 
 ARROW_ERRORS = (pa.ArrowException, OSError, MemoryError)
 """What pyarrow raises for bytes that it cannot decode."""
@@ -60,12 +61,26 @@ def decode_together(
     To `explain` a part that fails is to raise what is wrong with it, or to decode it otherwise.
     """
     try:
-        return decode(leaves)
+        arrays = decode(leaves)
     except failures as error:
         if sum(map(len, leaves)) == 1:
-            return [explain(leaves[0][0], error)]
+            arrays = [explain(leaves[0][0], error)]
+            _record(leaves)
+            return arrays
+    else:
+        _record(leaves)
+        return arrays
     each = [
         [decode_together([[part]], decode, failures, explain)[0] for part in parts]
         for parts in leaves
     ]
     return [joined(arrays) for arrays in each]
+
+
+def _record(leaves: Leaves[PartT]) -> None:
+    """Tell what Arrow decoded: it stops early only in the last of several blocks."""
+    if is_tracing():
+        for parts in leaves:
+            for part in parts:
+                rows = part.rows if part is parts[-1] else part.page_rows
+                record_decode(part.count_pages(), rows, by="arrow")

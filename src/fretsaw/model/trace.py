@@ -4,6 +4,7 @@ The storage layer records reads, the running execution what it decoded. A trace 
 its own thread and of the workers that do it on that thread's behalf, nobody else's.
 """
 
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -12,6 +13,7 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from fretsaw.model.locks import Lock
 
+Decoder: TypeAlias = Literal["kernels", "arrow"]
 Why: TypeAlias = Literal["footer", "index", "Bloom filter", "dictionary", "data"]
 
 
@@ -55,6 +57,8 @@ class Trace:
     pages_decoded: int = 0
     rows_decoded: int = 0
     """Rows of single leaves: ten rows of three flat columns count thirty."""
+    decoded_by: Counter[Decoder] = field(default_factory=Counter)
+    """How many of the pages were decoded by the compiled kernels, and how many by Arrow."""
     fallbacks: list[Fallback] = field(default_factory=list)
     pruned: list[Pruned] = field(default_factory=list)
     """What was dropped before it was read, by which source."""
@@ -124,12 +128,13 @@ def record_read(path: str, offset: int, length: int, why: Why) -> None:
         active.log.append(ReadEvent(path, offset, length, why))
 
 
-def record_decode(pages: int, rows: int) -> None:
+def record_decode(pages: int, rows: int, by: Decoder) -> None:
     """Count pages and the rows decoded from them."""
     for active in _active.get():
         with _counting:
             active.pages_decoded += pages
             active.rows_decoded += rows
+            active.decoded_by[by] += pages
 
 
 def record_fallback(fallback: Fallback) -> None:

@@ -23,9 +23,13 @@ _FEW_ENTRIES = 4  # a dictionary of one entry for so many rows is small
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Segment:
-    """Pages that are decoded as one column of a small file; the dictionary comes first."""
+    """Pages that are decoded as one column of a small file; the dictionary comes first.
+
+    It is apart, unless the only run is the whole chunk.
+    """
 
     chunk: Chunk
+    dictionary: PageRun | None
     runs: list[PageRun]
     num_values: int
     rows: int
@@ -41,22 +45,34 @@ class Segment:
         return self.chunk.leaf.is_repeated
 
     @property
+    def stored(self) -> list[PageRun]:
+        """All pages, the dictionary first."""
+        return self.runs if self.dictionary is None else [self.dictionary, *self.runs]
+
+    @property
     def buffers(self) -> list[pa.Buffer]:
         """The bytes of all pages, as they are stored."""
-        return [run.buffer for run in self.runs]
+        return [run.buffer for run in self.stored]
 
     @property
     def pages(self) -> list[Page]:
         """What the headers of all pages say."""
-        return [page for run in self.runs for page in run.pages]
+        return [page for run in self.stored for page in run.pages]
+
+    def counts_of_runs(self) -> list[tuple[int, int]]:
+        """How many values and rows each run of data pages has."""
+        if len(self.runs) == 1:
+            return [(self.num_values, self.page_rows)]
+        counts = [sum(page.num_values for page in run.pages) for run in self.runs]
+        return [(count, count) for count in counts]
 
     def without_empty_pages(self) -> "Segment":
         """The same without pages that have no value, where Arrow stops."""
         runs = []
-        for run in self.runs:
+        for run in self.stored:
             filled = [(p.offset, p.size) for p in run.pages if p.num_values or not p.is_data]
             runs += [PageRun(run.buffer.slice(*place)) for place in _adjoining(filled)]
-        return replace(self, runs=runs)
+        return replace(self, dictionary=None, runs=runs)
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -107,9 +123,9 @@ def cut(chunk: Chunk, pages: PageIndex, rows: RowSelection, encoded: bool) -> St
         return (yield from _whole(chunk, pages, rows, encoded))
     row_counts = pages.row_counts[keep]
     runs = yield from fetch_pages(chunk, pages, keep)
-    dictionary: list[PageRun] = []
+    dictionary = None
     if any(page.uses_dictionary for run in runs for page in run.pages):
-        dictionary.append((yield from fetch_dictionary(chunk, pages)))
+        dictionary = yield from fetch_dictionary(chunk, pages)
     # Where each kept page begins among the decoded rows, then where each run of wanted rows does.
     decoded_at = row_counts.cumsum() - row_counts
     first_rows = pages.boundaries[keep]
@@ -122,11 +138,11 @@ def cut(chunk: Chunk, pages: PageIndex, rows: RowSelection, encoded: bool) -> St
         for run in runs:
             num_values = sum(page.num_values for page in run.pages)
             num_rows = sum(next(counts) for _ in run.pages)
-            segments.append(Segment(chunk, [*dictionary, run], num_values, num_rows, num_rows))
+            segments.append(Segment(chunk, dictionary, [run], num_values, num_rows, num_rows))
     else:
         page_rows = int(row_counts.sum())
         num_values = sum(page.num_values for run in runs for page in run.pages)
-        joined = Segment(chunk, [*dictionary, *runs], num_values, int(ends[-1]), page_rows)
+        joined = Segment(chunk, dictionary, runs, num_values, int(ends[-1]), page_rows)
         if dictionary and _is_text(chunk):
             entries = _small_dictionary(joined.pages, page_rows)
             joined = replace(joined, dictionary_entries=entries)
@@ -194,7 +210,7 @@ def _whole(chunk: Chunk, pages: PageIndex, rows: RowSelection, encoded: bool) ->
         page_rows=rows.row_count,
         fallback=pages.reason if rows.skipped_count else None,
         chunk=chunk,
-        segments=[Segment(chunk, [run], chunk.num_values, last, rows.row_count, entries)],
+        segments=[Segment(chunk, None, [run], chunk.num_values, last, rows.row_count, entries)],
         starts=rows.starts,
         ends=rows.ends,
         shared=rows,

@@ -189,7 +189,7 @@ def _pages(segment: Segment, verify: bool) -> _Pages:
     if not chunk.unpacks:
         return _Pages(chunk.codec, segment.buffers)
     how = (chunk.codec, chunk.always_compressed, verify)
-    return _Pages(UNCOMPRESSED, unpacked(segment.runs, *how))
+    return _Pages(UNCOMPRESSED, unpacked(segment.stored, *how))
 
 
 def _small_file(

@@ -47,8 +47,8 @@ def dictionary_segment(chunk: Chunk) -> Steps[Segment | None]:
     leaf = replace(chunk.leaf, is_repeated=False)
     chain = only_leaf(chunk.chain, leaf.arrow_type)
     alone = replace(chunk, leaf=leaf, chain=chain, always_compressed=False)
-    runs = [PageRun(page), PageRun(_each_entry_once(entries))]
-    return Segment(alone, runs, entries, entries, entries)
+    pages = [PageRun(_each_entry_once(entries))]
+    return Segment(alone, PageRun(page), pages, entries, entries, entries)
 
 
 def _each_entry_once(entries: int) -> pa.Buffer:

@@ -7,6 +7,7 @@ import pyarrow as pa
 
 from fretsaw.formats.interface import BlockReader, FileReader, Part, ReadOptions
 from fretsaw.formats.parquet.block import RowGroup, bounds_of_pages, chunk_name
+from fretsaw.formats.parquet.compiled import compiled_decoder
 from fretsaw.formats.parquet.cut import ParquetPart
 from fretsaw.formats.parquet.decode import ARROW_SCHEMA, decode
 from fretsaw.formats.parquet.fields import Fields
@@ -42,6 +43,7 @@ class ParquetReader(FileReader):
 
     def __init__(self, file: ParquetFile) -> None:
         self._file = file
+        self._compiled = compiled_decoder(file.options.verify, file.writer.always_compresses)
         self.footer_size = len(file.footer.data)
         self.blocks = file.footer.blocks
         self.fields: Fields = file.fields
@@ -74,6 +76,19 @@ class ParquetReader(FileReader):
 
     def decode(self, leaves: Sequence[Sequence[Part]], allocate: Allocate) -> list[pa.ChunkedArray]:
         parts = cast(Leaves[ParquetPart], leaves)
+        if self._compiled is None:
+            return self._decode_by_arrow(parts, allocate)
+        arrays = self._compiled.decode(parts)
+        missing = [place for place, array in enumerate(arrays) if array is None]
+        if missing:
+            by_arrow = self._decode_by_arrow([parts[place] for place in missing], allocate)
+            for place, array in zip(missing, by_arrow, strict=True):
+                arrays[place] = array
+        return cast(list[pa.ChunkedArray], arrays)
+
+    def _decode_by_arrow(
+        self, parts: Leaves[ParquetPart], allocate: Allocate
+    ) -> list[pa.ChunkedArray]:
         how = (self.created_by, self._file.options, allocate)
 
         def decode_all(leaves: Leaves[ParquetPart]) -> list[pa.ChunkedArray]:

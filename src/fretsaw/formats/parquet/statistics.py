@@ -75,7 +75,7 @@ def order_of(element: Any, leaf: SchemaNode) -> Order | None:
         case "INT32" | "INT64", "INTEGER":
             kind = "uint" if "unsigned" in str(logical) else "int"
         case "INT32" | "INT64", "" | "DATE" | "TIME" | "TIMESTAMP" | "DECIMAL":
-            kind = "int" if _same_unit(str(logical), leaf) else None
+            kind = "int" if keeps_unit(str(logical), leaf) else None
         case "FLOAT" | "DOUBLE", "":
             kind = "float"
         case "FIXED_LEN_BYTE_ARRAY", "FLOAT16":
@@ -93,7 +93,7 @@ def order_of(element: Any, leaf: SchemaNode) -> Order | None:
     return Order(kind, _WIDTHS.get(physical, fixed))
 
 
-def _same_unit(logical: str, leaf: SchemaNode) -> bool:
+def keeps_unit(logical: str, leaf: SchemaNode) -> bool:
     """Whether the stored integers are those that Arrow decodes."""
     arrow_type = value_type(leaf)
     if leaf.as_stored or not (pa.types.is_timestamp(arrow_type) or pa.types.is_time(arrow_type)):

@@ -1,0 +1,188 @@
+"""Leaves decoded by the compiled kernels: from pages to Arrow arrays of just the wanted rows.
+
+In come the parts that were cut, out come arrays of the chain's type. What the kernels do not know,
+and what they find damaged, they leave to Arrow, which decides what is wrong with it.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any, TypeAlias
+
+import pyarrow as pa
+
+from fretsaw.formats.kernels import load_kernels
+from fretsaw.formats.parquet.chain import Chain
+from fretsaw.formats.parquet.cut import ParquetPart
+from fretsaw.formats.parquet.metadata import OPTIONAL, PHYSICAL_TYPES, REPEATED
+from fretsaw.formats.parquet.schema import logical_type
+from fretsaw.formats.parquet.statistics import keeps_unit
+from fretsaw.model.schema import SchemaNode
+from fretsaw.model.trace import record_decode
+
+Layer: TypeAlias = Sequence[int]
+"""The definition level from which on an optional struct is there; of a list also the one from which
+on it has an item, and its repetition level. A required struct has none."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Described:
+    """A leaf as the kernels know it, and how its buffers become an array."""
+
+    leaf: Any
+    arrow_type: pa.DataType
+    layers: Sequence[Layer]
+
+    def array(self, column: Any) -> pa.Array:
+        """The buffers of a column of this leaf and of the layers around it, as one array."""
+        slots = iter(column.layers)
+        return self._below(self.arrow_type, column, iter(self.layers), slots)
+
+    def _below(
+        self, kind: pa.DataType, column: Any, layers: Iterator[Layer], slots: Iterator[Any]
+    ) -> pa.Array:
+        if not pa.types.is_nested(kind):
+            buffers = list(map(_buffer, column.buffers))
+            return pa.Array.from_buffers(kind, column.length, buffers, column.null_count)
+        length, nulls, *buffers = next(slots) if next(layers) else (None, 0, None)
+        inner = kind.field(0).type if pa.types.is_struct(kind) else kind.value_type
+        child = self._below(inner, column, layers, slots)
+        if pa.types.is_struct(kind):
+            del buffers[1:]
+        return pa.Array.from_buffers(
+            kind,
+            len(child) if length is None else length,
+            list(map(_buffer, buffers)),
+            nulls,
+            children=[child],
+        )
+
+
+class CompiledDecoder:
+    """Decodes the leaves of one file; what all their parts have in common is found out once."""
+
+    def __init__(self, kernels: ModuleType, verify: bool, always_compressed: bool) -> None:
+        self._kernels = kernels
+        self._how = {"verify": verify, "always_compressed": always_compressed}
+        self._known: dict[tuple[int, bool], _Described | None] = {}
+
+    def decode(self, leaves: Sequence[Sequence[ParquetPart]]) -> list[pa.ChunkedArray | None]:
+        """For each leaf, an array of exactly the wanted rows of its parts; None: not by kernels."""
+        arrays: list[pa.ChunkedArray | None] = [None] * len(leaves)
+        described = [(place, self._described(parts[0])) for place, parts in enumerate(leaves)]
+        mine = [(place, leaf) for place, leaf in described if leaf is not None]
+        wanted = [
+            (leaf.leaf, [kernel_part(part) for part in leaves[place]]) for place, leaf in mine
+        ]
+        for (place, leaf), column in zip(mine, self._kernels.decode(wanted), strict=True):
+            if isinstance(column, self._kernels.Column):
+                array = leaf.array(column)
+                record_decode(column.pages, len(array), by="kernels")
+                arrays[place] = pa.chunked_array([array])
+        return arrays
+
+    def _described(self, part: ParquetPart) -> _Described | None:
+        """What the kernels need to know of a leaf, if they can decode it."""
+        key = (part.leaf.leaf_index, part.leaf.as_stored)
+        if key not in self._known:
+            self._known[key] = self._describe(part.leaf, part.chunk.chain)
+        return self._known[key]
+
+    def _describe(self, leaf: SchemaNode, chain: Chain) -> _Described | None:
+        element = chain.elements[-1]
+        target = target_of(leaf, element)
+        if target is None:
+            return None
+        layers, max_definition, max_repetition = levels_of(chain)
+        described = self._kernels.Leaf(
+            element.type,
+            target,
+            type_length=element.type_length or 0,
+            max_definition=max_definition,
+            max_repetition=max_repetition,
+            layers=[layer for layer in layers if layer],
+            **self._how,
+        )
+        return _Described(described, chain.arrow_type, layers)
+
+
+def compiled_decoder(verify: bool, always_compressed: bool) -> CompiledDecoder | None:
+    """A decoder by the kernels, if there are any."""
+    kernels = load_kernels()
+    return None if kernels is None else CompiledDecoder(kernels, verify, always_compressed)
+
+
+def kernel_part(part: ParquetPart) -> tuple[Any, ...]:
+    """The pages of a part and its wanted rows, as the kernels take them."""
+    dictionary = part.segments[0].dictionary
+    segments = [
+        (run.buffer, *counts)
+        for segment in part.segments
+        for run, counts in zip(segment.runs, segment.counts_of_runs(), strict=True)
+    ]
+    stored = None if dictionary is None else dictionary.buffer
+    return part.chunk.codec, stored, segments, part.starts, part.ends
+
+
+def levels_of(chain: Chain) -> tuple[list[Layer], int, int]:
+    """The layers of a chain from the row down, and its highest definition and repetition level."""
+    layers: list[Layer] = []
+    definition = repetition = 0
+    elements = iter(chain.elements)
+    kind = chain.arrow_type
+    element = next(elements)
+    while pa.types.is_nested(kind):
+        is_optional = element.repetition_type == OPTIONAL
+        definition += is_optional
+        if pa.types.is_struct(kind):
+            layers.append((definition,) if is_optional else ())
+            kind = kind.field(0).type
+            element = next(elements)
+            continue
+        repeated = element if element.repetition_type == REPEATED else next(elements)
+        layers.append((definition, definition + 1, repetition + 1))
+        definition, repetition = definition + 1, repetition + 1
+        kind = kind.value_type
+        # Of three levels the element comes next; of fewer it is what is repeated.
+        element = next(elements) if repeated.name == "list" else repeated
+    definition += element.repetition_type == OPTIONAL
+    return layers, definition, repetition
+
+
+def target_of(leaf: SchemaNode, element: Any) -> str | None:
+    """What the kernels make of stored values to have the leaf's Arrow type; None: they cannot."""
+    kind, types, physical = leaf.arrow_type, pa.types, PHYSICAL_TYPES[element.type]
+    match physical:
+        case "BOOLEAN" if types.is_boolean(kind):
+            return "bits"
+        case "INT96" if types.is_timestamp(kind) and kind.unit != "s":
+            return f"timestamp[{kind.unit}]"
+        case "BYTE_ARRAY" if types.is_string(kind) or types.is_binary(kind):
+            return "bytes"
+        case "BYTE_ARRAY" if types.is_large_string(kind) or types.is_large_binary(kind):
+            return "large_bytes"
+        case "INT32" if types.is_integer(kind) and kind.bit_width < 32:
+            return f"int{kind.bit_width}"
+        case "INT32" | "INT64" | "FIXED_LEN_BYTE_ARRAY" | "BYTE_ARRAY" if types.is_decimal(kind):
+            return str(kind).partition("(")[0] if kind.bit_width >= 128 else None
+        case "FIXED_LEN_BYTE_ARRAY" if types.is_fixed_size_binary(kind):
+            return "copy" if kind.byte_width == element.type_length else None
+        case "FIXED_LEN_BYTE_ARRAY" if types.is_float16(kind):
+            return "copy" if element.type_length == kind.byte_width else None
+        case "INT32" | "INT64" if types.is_timestamp(kind) or types.is_time(kind):
+            same = keeps_unit(str(logical_type(element)), leaf)
+            return "copy" if same and kind.bit_width == _BITS[physical] else None
+    return "copy" if kind in _COPIED.get(physical, ()) else None
+
+
+_BITS = {"INT32": 32, "INT64": 64}
+_COPIED = {
+    "INT32": (pa.int32(), pa.uint32(), pa.date32()),
+    "INT64": (pa.int64(), pa.uint64(), *map(pa.duration, ("s", "ms", "us", "ns"))),
+    "FLOAT": (pa.float32(),),
+    "DOUBLE": (pa.float64(),),
+}
+
+
+def _buffer(memory: Any) -> pa.Buffer | None:
+    return None if memory is None else pa.py_buffer(memory)
