@@ -2,12 +2,14 @@
 
 A format names byte ranges and is handed bytes; it never reads and never sees a predicate. Where it
 needs bytes it yields a `Request` and is sent the buffers (`Steps`). What a format cannot do has a
-default; what follows is all that one must do, and all that the engine needs to run any scan.
+default; what follows is all that one must do, and all that the engine needs to run any scan. The
+docstring of the package shows a whole format.
 """
 
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Literal, Protocol, TypeAlias
 
 import pyarrow as pa
@@ -84,7 +86,7 @@ class FileReader(ABC):
     """A file whose footer is read: what is in it, how to open its blocks, how to decode parts."""
 
     format: str
-    index_name: str
+    index_name: str = "index"
     """What the format calls the bounds of its pages."""
     footer_size: int
     """Bytes of the footer, as it is stored."""
@@ -92,7 +94,7 @@ class FileReader(ABC):
     field_names: Sequence[str]
     fields: Hashable
     """What is known of the schema: files with the same one may share it."""
-    metadata: Mapping[bytes, bytes]
+    metadata: Mapping[bytes, bytes] = MappingProxyType({})
     """The key-value pairs of the footer."""
     created_by: str | None = None
     """The library that wrote the file, as far as the file says so."""
