@@ -272,7 +272,6 @@ def test_reads_no_more_than_it_names(path: Path) -> None:
     with fs.trace() as t:
         fs.scan(path).to_arrow()
     assert (t.bytes_read, t.data_bytes) == (len(FILE) - len(MAGIC), 24 * ROWS)
-    assert t.rows_decoded == 3 * ROWS
     assert not t.fallbacks
     with fs.trace() as t:
         fs.scan(path).select("n").skip(800).head(10).to_arrow()

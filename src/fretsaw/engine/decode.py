@@ -1,19 +1,18 @@
-"""Leaves of blocks, fetched, cut and decoded; strings may stay dictionary-encoded."""
+"""Leaves of blocks, fetched, cut, and decoded or searched; strings may stay dictionary-encoded."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import cycle
 
 import pyarrow as pa
 
 from fretsaw.engine.files import OpenFile
-from fretsaw.formats.interface import BlockReader, Misplaced
+from fretsaw.formats.interface import BlockReader, Found, Misplaced, Part, Search
 from fretsaw.model.arrays import expanded, interleaved, pick
 from fretsaw.model.blocks import PageIndex
 from fretsaw.model.schema import SchemaNode
 from fretsaw.model.selection import RowSelection
-from fretsaw.model.trace import Fallback, is_tracing, record_fallback
+from fretsaw.model.trace import Fallback, record_fallback
 from fretsaw.storage import buffer_pool, requests
 
 
@@ -65,13 +64,38 @@ def decode(
         return _decode(file, leaves, wanted, encoded, allocate)
 
 
-def _decode(
+def find(
+    file: OpenFile, leaf: SchemaNode, wanted: Wanted, search: Search
+) -> Found | pa.ChunkedArray:
+    """Fetch and cut a leaf of a block, and search it; where that is not possible, decode it."""
+    with buffer_pool.lease() as allocate:
+        return _find(file, leaf, wanted, search, allocate)
+
+
+def _find(
+    file: OpenFile,
+    leaf: SchemaNode,
+    wanted: Wanted,
+    search: Search,
+    allocate: buffer_pool.Allocate,
+) -> Found | pa.ChunkedArray:
+    ((part,),) = by_leaf = _cut(file, [leaf], [wanted], True, allocate)
+    found = file.reader.find(part, search)
+    if found is None:
+        (array,) = _decode_parts(file, [leaf], [wanted], by_leaf, True, allocate)
+        return array
+    _record_fallbacks(file, by_leaf, [wanted])
+    return found
+
+
+def _cut(
     file: OpenFile,
     leaves: Sequence[SchemaNode],
     wanted: Sequence[Wanted],
     encoded: bool,
     allocate: buffer_pool.Allocate,
-) -> list[pa.ChunkedArray]:
+) -> list[list[Part]]:
+    """The parts of each leaf."""
     cuts = []
     for place, leaf in enumerate(leaves):
         for some in wanted:
@@ -79,7 +103,28 @@ def _decode(
             cuts.append(cut if some.kept is None else requests.sharing(cut, some.kept, file.fetch))
     parts = requests.run(requests.together(cuts), partial(file.fetch, allocate=allocate))
     count = len(wanted)
-    by_leaf = [parts[place : place + count] for place in range(0, len(parts), count)]
+    return [parts[place : place + count] for place in range(0, len(parts), count)]
+
+
+def _decode(
+    file: OpenFile,
+    leaves: Sequence[SchemaNode],
+    wanted: Sequence[Wanted],
+    encoded: bool,
+    allocate: buffer_pool.Allocate,
+) -> list[pa.ChunkedArray]:
+    parts = _cut(file, leaves, wanted, encoded, allocate)
+    return _decode_parts(file, leaves, wanted, parts, encoded, allocate)
+
+
+def _decode_parts(
+    file: OpenFile,
+    leaves: Sequence[SchemaNode],
+    wanted: Sequence[Wanted],
+    by_leaf: Sequence[Sequence[Part]],
+    encoded: bool,
+    allocate: buffer_pool.Allocate,
+) -> list[pa.ChunkedArray]:
     try:
         arrays = file.reader.decode(by_leaf, allocate)
     except Misplaced as error:
@@ -93,9 +138,15 @@ def _decode(
             for some in wanted
         ]
         return _decode(file, leaves, whole, encoded, allocate)
-    if is_tracing():
-        for part, some in zip(parts, cycle(wanted), strict=False):
+    _record_fallbacks(file, by_leaf, wanted)
+    return arrays
+
+
+def _record_fallbacks(
+    file: OpenFile, by_leaf: Sequence[Sequence[Part]], wanted: Sequence[Wanted]
+) -> None:
+    for parts in by_leaf:
+        for part, some in zip(parts, wanted, strict=True):
             if part.fallback:
                 path = ".".join(part.leaf.path)
                 record_fallback(Fallback(file.name, path, some.reader.block.ordinal, part.fallback))
-    return arrays

@@ -5,33 +5,29 @@ each leaf is decoded for as few pages as can be. First comes what is cheap and d
 as that was seen before. What was decoded is handed on, to be reused.
 """
 
-from collections.abc import Sequence
+from collections.abc import Container
 from dataclasses import dataclass
 from functools import partial
 from math import prod
 
 import pyarrow as pa
 
-from fretsaw.engine import threads
 from fretsaw.engine.decode import Decoded, Wanted, decode
+from fretsaw.engine.decode import find as find_in
 from fretsaw.engine.files import OpenFile
 from fretsaw.engine.plan import BlockPlan
 from fretsaw.errors import FileFormatError
+from fretsaw.formats.interface import Found, OutsideBounds, Search
 from fretsaw.model.blocks import Bounds, PageIndex
 from fretsaw.model.schema import SchemaNode
 from fretsaw.model.selection import RowSelection
 from fretsaw.predicates.condition import Check, Condition, Every, Some, checks_of
 from fretsaw.predicates.evaluate import matches, page_outside
-from fretsaw.predicates.value_set import Key, ValueSet
-from fretsaw.storage import buffer_pool, requests
+from fretsaw.predicates.value_set import EVERYTHING, ValueSet
+from fretsaw.storage import requests
 
 WHOLE = 1 << 62
 """Bytes of a piece that is as large as it is: it was divided before."""
-FEW_STRINGS = 4
-MANY_ROWS = 50_000
-"""So few strings in so many rows are searched for before pages are decoded."""
-VERY_MANY_ROWS = 200_000
-"""So many are worth two threads."""
 _RARE = 1e-9
 
 
@@ -71,11 +67,15 @@ def find(
     file: OpenFile,
     plan: BlockPlan,
     rows: RowSelection,
+    projected: Container[int],
     selectivity: Selectivity,
     kept: requests.Kept | None = None,
 ) -> Match:
-    """Those of the rows that match; what is seen on the way adds to the selectivity."""
-    finder = _Finder(file, plan, selectivity, kept)
+    """Those of the rows that match; what is seen on the way adds to the selectivity.
+
+    What is found in `projected` leaves, given by their indices, is decoded on the way.
+    """
+    finder = _Finder(file, plan, projected, selectivity, kept)
     certain = None if plan.certain is None else rows & plan.certain
     if certain is None or not certain.selects_any():
         return Match(finder.find(plan.condition, rows), finder.decoded)
@@ -86,11 +86,17 @@ class _Finder:
     """One search: keeps what it decoded."""
 
     def __init__(
-        self, file: OpenFile, plan: BlockPlan, selectivity: Selectivity, kept: requests.Kept | None
+        self,
+        file: OpenFile,
+        plan: BlockPlan,
+        projected: Container[int],
+        selectivity: Selectivity,
+        kept: requests.Kept | None,
     ) -> None:
         self._file = file
         self._block = plan.reader
         self._plan = plan
+        self._projected = projected
         self._selectivity = selectivity
         self._kept = kept
         self.decoded: dict[int, Decoded] = {}
@@ -122,12 +128,40 @@ class _Finder:
         return certain | found
 
     def _evaluated(self, check: Check, rows: RowSelection) -> RowSelection:
-        if self._is_worth_narrowing(check, rows):
-            rows = self._narrowed(check, rows)
-            if not rows.selects_any():
-                return rows
+        if self._can_search(check):
+            return self._searched(check, rows)
         true = matches(check, self._values(check.leaf, rows))
         return rows.and_then(RowSelection.from_filters([true]))
+
+    def _can_search(self, check: Check) -> bool:
+        """Whether the leaf is compared here alone, so that its values may stay where they are."""
+        leaf = check.leaf
+        compared = [other.leaf.leaf_index for other in checks_of(self._plan.condition)]
+        return check.on_leaf and not leaf.is_repeated and compared.count(leaf.leaf_index) == 1
+
+    def _searched(self, check: Check, rows: RowSelection) -> RowSelection:
+        """The rows that a format finds, or those that match among what it decodes."""
+        leaf = check.leaf
+        pages = self._pages(leaf, rows)
+        values = check.values if isinstance(check.values, ValueSet) else EVERYTHING
+        keeps = leaf.leaf_index in self._projected and not leaf.as_stored
+        keeps = keeps and check.values != "null"
+        bounds = None if leaf.as_stored else self._plan.bounds.get(leaf.leaf_index)
+        wanted = Wanted(self._block, rows, [pages], self._kept)
+        try:
+            found = find_in(self._file, leaf, wanted, Search(values, keeps, bounds))
+        except OutsideBounds as error:
+            raise self._outside(leaf, error.args[0], pages) from None
+        if isinstance(found, Found):
+            true = rows.and_then(found.rows)
+            if found.values is not None:
+                self.decoded[leaf.leaf_index] = Decoded(true, found.values)
+            return rows & ~true if check.values == "null" else true
+        if bounds is not None:
+            self._require_bounds(leaf, rows, found, pages, bounds)
+        if not leaf.as_stored:
+            self.decoded[leaf.leaf_index] = Decoded(rows, found)
+        return rows.and_then(RowSelection.from_filters([matches(check, found)]))
 
     def _values(self, leaf: SchemaNode, rows: RowSelection) -> pa.ChunkedArray:
         kept = self._stored if leaf.as_stored else self.decoded
@@ -135,7 +169,7 @@ class _Finder:
         missing = rows if before is None else rows & ~before.rows
         if before is not None and not missing.selects_any():
             return before.of(rows)
-        pages = self._pages(leaf, missing, WHOLE)
+        pages = self._pages(leaf, missing)
         wanted = Wanted(self._block, missing, [pages], self._kept)
         (values,) = decode(self._file, [leaf], [wanted], encoded=True)
         bounds = self._plan.bounds.get(leaf.leaf_index)
@@ -147,42 +181,12 @@ class _Finder:
         kept[leaf.leaf_index] = decoded
         return decoded.of(rows)
 
-    def _pages(self, leaf: SchemaNode, rows: RowSelection, piece_bytes: int) -> PageIndex:
+    def _pages(self, leaf: SchemaNode, rows: RowSelection) -> PageIndex:
         known = self._plan.pages.get(leaf.leaf_index)
         if known is not None:
             return known
-        ((pages,),) = self._file.pages_of([(self._block, rows)], [leaf], piece_bytes)
+        ((pages,),) = self._file.pages_of([(self._block, rows)], [leaf], WHOLE)
         return pages
-
-    def _is_worth_narrowing(self, check: Check, rows: RowSelection) -> bool:
-        """Whether few strings are looked for in many rows."""
-        if not isinstance(check.values, ValueSet) or check.values.begins_inside:
-            return False
-        points = check.values.points() or ()
-        if not 0 < len(points) <= FEW_STRINGS or not isinstance(points[0], bytes):
-            return False
-        return check.fold != "all" and rows.selected_count > MANY_ROWS
-
-    def _narrowed(self, check: Check, rows: RowSelection) -> RowSelection:
-        """The rows without pages that do not hold the strings: searching costs less."""
-        assert isinstance(check.values, ValueSet)
-        pages = self._pages(check.leaf, rows, 0)
-        if pages.reason is not None:
-            return rows
-        search = partial(self._searched, check.leaf, check.values.points() or (), pages)
-        if rows.selected_count < VERY_MANY_ROWS:
-            return search(rows)
-        middle = pages.boundaries[len(pages.boundaries) // 2]
-        halves = rows.between(0, middle), rows.between(middle, rows.row_count)
-        left, right = threads.side_by_side(*(partial(search, half) for half in halves))
-        return left | right
-
-    def _searched(
-        self, leaf: SchemaNode, keys: Sequence[Key], pages: PageIndex, rows: RowSelection
-    ) -> RowSelection:
-        steps = self._block.search(leaf, pages, rows, keys)
-        with buffer_pool.lease() as allocate:
-            return requests.run(steps, partial(self._file.fetch, allocate=allocate))
 
     def _require_bounds(
         self,
@@ -195,12 +199,15 @@ class _Finder:
         """What was decoded must lie within the bounds by which other pages are left out."""
         page = page_outside(values, rows.counts_before(pages.boundaries), bounds)
         if page is not None:
-            source = pages.told_by or self._file.reader.index_name
-            raise FileFormatError(
-                f"{self._file.name}: column {'.'.join(leaf.path)!r} in block "
-                f"{self._plan.block.ordinal}: page {page} has values outside of the bounds that "
-                f"the {source} claims; the file is corrupt, write it again"
-            )
+            raise self._outside(leaf, page, pages)
+
+    def _outside(self, leaf: SchemaNode, page: int, pages: PageIndex) -> FileFormatError:
+        source = pages.told_by or self._file.reader.index_name
+        return FileFormatError(
+            f"{self._file.name}: column {'.'.join(leaf.path)!r} in block "
+            f"{self._plan.block.ordinal}: page {page} has values outside of the bounds that "
+            f"the {source} claims; the file is corrupt, write it again"
+        )
 
     def _cost_to_drop(self, rows: RowSelection, condition: Condition) -> float:
         """Bytes to decode for each row that does not match."""

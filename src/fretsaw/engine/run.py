@@ -316,6 +316,7 @@ class Execution(Generic[T_co]):
             else:
                 pieces = divided = divide(rows, searched, self._piece_bytes, width)
                 kept = Kept() if len(divided) > 1 else None
+            projected = {leaf.leaf_index for leaf in leaves}
             for piece in pieces:
                 self._reach = min(2 * self._reach, max(self._reach, most))
                 finding = self._starter.start(
@@ -324,6 +325,7 @@ class Execution(Generic[T_co]):
                     work.file,
                     work.plan,
                     piece,
+                    projected,
                     self._selectivity,
                     kept,
                 )

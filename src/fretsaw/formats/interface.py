@@ -10,13 +10,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import Literal, Protocol, TypeAlias
+from typing import Literal, NamedTuple, Protocol, TypeAlias
 
 import pyarrow as pa
 
 from fretsaw.model.blocks import Block, Bounds, PageIndex
 from fretsaw.model.schema import SchemaNode
 from fretsaw.model.selection import RowSelection
+from fretsaw.predicates.value_set import ValueSet
 from fretsaw.storage.buffer_pool import Allocate
 from fretsaw.storage.requests import Steps
 
@@ -39,6 +40,26 @@ class Part:
     def count_pages(self) -> int:
         """How many data pages it holds."""
         return 1
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Search:
+    """What is looked for in a leaf."""
+
+    values: ValueSet
+    keeps_values: bool
+    """Whether the values that are found are wanted, or only their rows."""
+    bounds: Bounds | None = None
+    """What is claimed of the pages by which the leaf is cut: found values must agree with it."""
+
+
+class Found(NamedTuple):
+    """What a search found."""
+
+    rows: RowSelection
+    """Of the rows that the part was cut for."""
+    values: pa.ChunkedArray | None
+    """The values of these rows, if they are kept."""
 
 
 class BlockReader(ABC):
@@ -74,13 +95,6 @@ class BlockReader(ABC):
         yield from ()
         return None
 
-    def search(
-        self, leaf: SchemaNode, pages: PageIndex, rows: RowSelection, keys: Keys
-    ) -> Steps[RowSelection]:
-        """The rows without those of pages that hold none of these values, as far as is cheap."""
-        yield from ()
-        return rows
-
 
 class FileReader(ABC):
     """A file whose footer is read: what is in it, how to open its blocks, how to decode parts."""
@@ -112,8 +126,16 @@ class FileReader(ABC):
         """For each leaf, an array of exactly the wanted rows of its parts, as its whole chain.
 
         A leaf's parts are those of different blocks. `allocate` gives memory to work with, of which
-        nothing is left in the arrays. Raises `Misplaced` where an index misled the cut.
+        nothing is left in the arrays. Raises `Misplaced` where an index misled the cut. What was
+        decoded, and by whom, is told to the trace.
         """
+
+    def find(self, part: Part, search: Search) -> Found | None:
+        """The wanted rows of a part of a flat leaf whose values are in a set, and only these.
+
+        None where that is not cheaper than to decode all and to look. Raises `OutsideBounds`.
+        """
+        return None
 
     def chunk_size(self, block: Block, leaf: SchemaNode) -> int:
         """Bytes of a leaf's chunk in a block that nobody opened, as far as the footer tells."""
@@ -167,6 +189,10 @@ class FormatModule(Protocol):
         A file with the same schema may be `like` it, and share what is known of the schema.
         """
         ...
+
+
+class OutsideBounds(Exception):
+    """A value that is not within the bounds of its page, whose number is the argument."""
 
 
 class Misplaced(Exception):

@@ -83,7 +83,7 @@ class RowSelection:
         self._freeze(*runs.merge(starts, ends), int(edges.max(initial=0)))
 
     @classmethod
-    def _of_runs(cls, starts: NDArray[Any], ends: NDArray[Any], row_count: int) -> RowSelection:
+    def of_runs(cls, starts: NDArray[Any], ends: NDArray[Any], row_count: int) -> RowSelection:
         """Wrap runs that are in order and neither empty nor adjoining."""
         selection = cls.__new__(cls)
         selection._freeze(starts, ends, row_count)
@@ -106,7 +106,7 @@ class RowSelection:
     @classmethod
     def none(cls, row_count: SupportsIndex) -> RowSelection:
         """Not one of `row_count` rows."""
-        return cls._of_runs(np.empty(0), np.empty(0), to_length(row_count))
+        return cls.of_runs(np.empty(0), np.empty(0), to_length(row_count))
 
     @classmethod
     def from_filters(cls, arrays: Iterable[ArrayLike]) -> RowSelection:
@@ -120,7 +120,7 @@ class RowSelection:
     @classmethod
     def _from_mask(cls, values: ArrayLike) -> RowSelection:
         mask = to_booleans(values, "a filter")
-        selection = cls._of_runs(*runs.runs_of(mask), mask.size)
+        selection = cls.of_runs(*runs.runs_of(mask), mask.size)
         if selection.starts.size * _MANY_RUNS > mask.size:
             # Bits will be asked for then, and cost more to make from the runs.
             object.__setattr__(selection, "_bits", runs.pack(mask))
@@ -141,7 +141,7 @@ class RowSelection:
             raise ValueError(f"the range from {start} to {end} does not fit {total} rows")
         kept = starts < ends
         edges = (runs.sorted_edges(edge[kept], row_count=total) for edge in (starts, ends))
-        return cls._of_runs(*runs.merge(*edges), total)
+        return cls.of_runs(*runs.merge(*edges), total)
 
     @classmethod
     def from_indices(cls, rows: ArrayLike, total: SupportsIndex) -> RowSelection:
@@ -155,7 +155,7 @@ class RowSelection:
         for outermost in starts[[0, -1]] if starts.size else ():
             if not 0 <= outermost < total:
                 raise ValueError(f"row number {outermost} is outside of {total} rows")
-        return cls._of_runs(*runs.merge(starts, starts + 1), total)
+        return cls.of_runs(*runs.merge(starts, starts + 1), total)
 
     @classmethod
     def from_pages(cls, keep: ArrayLike, boundaries: ArrayLike) -> RowSelection:
@@ -168,7 +168,7 @@ class RowSelection:
         if edges.size != kept.size + 1:
             raise ValueError(f"{kept.size} pages need one boundary more, got {edges.size}")
         kept = kept & pages_with_rows(edges)
-        return cls._of_runs(*runs.merge(edges[:-1][kept], edges[1:][kept]), int(edges[-1]))
+        return cls.of_runs(*runs.merge(edges[:-1][kept], edges[1:][kept]), int(edges[-1]))
 
     @property
     def skipped_count(self) -> int:
@@ -257,7 +257,7 @@ class RowSelection:
         here = self.starts, self.ends
         cuts = (runs.cuts_after(*here, counts) for counts in (other.starts, other.ends))
         edges = self._edges_with(*cuts)
-        return self._of_runs(*runs.overlap(*edges), self.row_count)
+        return self.of_runs(*runs.overlap(*edges), self.row_count)
 
     def intersection(self, other: RowSelection) -> RowSelection:
         """The rows that both select, also written `&`.
@@ -269,7 +269,7 @@ class RowSelection:
         if not (self.skipped_count and other.skipped_count):
             return self if self.skipped_count else other
         edges = self._edges_with(other.starts, other.ends)
-        return self._of_runs(*runs.overlap(*edges), self.row_count)
+        return self.of_runs(*runs.overlap(*edges), self.row_count)
 
     def union(self, other: RowSelection) -> RowSelection:
         """The rows that at least one selects, also written `|`.
@@ -281,7 +281,7 @@ class RowSelection:
         if not (self.selected_count and other.selected_count):
             return self if self.selected_count else other
         edges = self._edges_with(other.starts, other.ends)
-        return self._of_runs(*runs.merge(*edges), self.row_count)
+        return self.of_runs(*runs.merge(*edges), self.row_count)
 
     def invert(self) -> RowSelection:
         """The rows that are not selected, also written `~`.
@@ -290,7 +290,7 @@ class RowSelection:
         RowSelection(7 of 9 rows: 0:2, 4:9)
         """
         gaps = runs.invert(self.starts, self.ends, self.row_count)
-        return self._of_runs(*gaps, self.row_count)
+        return self.of_runs(*gaps, self.row_count)
 
     __and__, __or__, __invert__ = intersection, union, invert
 
@@ -311,7 +311,7 @@ class RowSelection:
             for edges in (starts, ends):
                 edges[run : run + part.starts.size] += first_row
             run, first_row = run + part.starts.size, first_row + part.row_count
-        return self._of_runs(*runs.merge(starts, ends), row_count)
+        return self.of_runs(*runs.merge(starts, ends), row_count)
 
     def slice(self, start: SupportsIndex, stop: SupportsIndex) -> RowSelection:
         """What is selected of the rows `start` to `stop`, counted from `start`.
@@ -323,7 +323,7 @@ class RowSelection:
         if not start <= stop <= self.row_count:
             raise ValueError(f"rows {start} to {stop} do not fit {self.row_count} rows")
         starts, ends = runs.between(self.starts, self.ends, start, stop)
-        return self._of_runs(starts - start, ends - start, stop - start)
+        return self.of_runs(starts - start, ends - start, stop - start)
 
     def between(self, start: SupportsIndex, stop: SupportsIndex) -> RowSelection:
         """Only those of the rows `start` to `stop`, over as many rows as before.
@@ -332,7 +332,7 @@ class RowSelection:
         RowSelection(3 of 10 rows: 3:4, 6:8)
         """
         kept = runs.between(self.starts, self.ends, to_row_count(start), to_row_count(stop))
-        return self._of_runs(*kept, self.row_count)
+        return self.of_runs(*kept, self.row_count)
 
     def split(self, row_count: SupportsIndex) -> tuple[RowSelection, RowSelection]:
         """The first `row_count` rows, and the rest.
@@ -404,7 +404,7 @@ class RowSelection:
 
     def __reduce__(self) -> tuple[Callable[..., RowSelection], tuple[Any, ...]]:
         """Pickle the runs; the arrays come out writable, so they have to be frozen again."""
-        return self._of_runs, (self.starts, self.ends, self.row_count)
+        return self.of_runs, (self.starts, self.ends, self.row_count)
 
     def __repr__(self) -> str:
         """Show the counts, and the first runs as slices."""

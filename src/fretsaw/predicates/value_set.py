@@ -159,6 +159,7 @@ class ValueSet:
 
 
 NOTHING = ValueSet(())
+EVERYTHING = ~NOTHING
 
 
 def _is_next(key: Key, following: Key) -> bool:

@@ -7,6 +7,7 @@ give the right rows or an error.
 
 import io
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, Self
@@ -18,8 +19,8 @@ import pytest
 
 import fretsaw as fs
 from fretsaw import col
-from fretsaw.engine import filter as engine_filter
 from tests.support.craft import I32, I64, LIST, META_DATA, STRUCT, Crafted, Reader, Struct, encoded
+from tests.support.kernels import without_kernels
 from tests.support.oracle import And, Fold, Not, Or, Source, Test, Tree
 from tests.support.pages import row_groups
 from tests.support.predicate_cases import row_numbers
@@ -54,10 +55,11 @@ x = col("x")
 each_encoding = pytest.mark.parametrize("encoding", ["plain", "dictionary", "mixed"])
 
 
-@pytest.fixture(params=[0, engine_filter.MANY_ROWS], ids=["bytes searched", "as is"])
-def threshold(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With and without the search in the bytes, which is else for large files."""
-    monkeypatch.setattr(engine_filter, "MANY_ROWS", request.param)
+@pytest.fixture(params=["kernels", "arrow"])
+def decoder(request: pytest.FixtureRequest) -> Iterator[None]:
+    """With and without the compiled kernels, which search pages before they decode them."""
+    with nullcontext() if request.param == "kernels" else without_kernels():
+        yield
 
 
 def written(values: Any, encoding: str = "dictionary", **options: Any) -> bytes:
@@ -181,7 +183,7 @@ SLOW = [pytest.param(*file, marks=pytest.mark.slow) for file in FILES[2:]]
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("writer", "number"), FILES[:2] + SLOW)
-@pytest.mark.usefixtures("threshold")
+@pytest.mark.usefixtures("decoder")
 def test_values_of_every_type_are_found(writer: str, number: int) -> None:
     rng = np.random.default_rng([12, number])
     write = by_pyarrow if writer == "pyarrow" else by_duckdb
@@ -253,7 +255,7 @@ def confusable(seed: int) -> list[str | None]:
 
 @pytest.mark.parametrize("version", ["1.0", "2.0"])
 @pytest.mark.parametrize("encoding", ENCODINGS)
-@pytest.mark.usefixtures("threshold")
+@pytest.mark.usefixtures("decoder")
 def test_text_is_found_as_a_whole_value(encoding: str, version: str) -> None:
     for seed, codec in enumerate(CODECS):
         values = confusable(seed)
@@ -275,7 +277,7 @@ def test_text_is_found_as_a_whole_value(encoding: str, version: str) -> None:
 
 @pytest.mark.parametrize("codec", ["none", "zstd"])
 @pytest.mark.parametrize("encoding", ENCODINGS)
-@pytest.mark.usefixtures("threshold")
+@pytest.mark.usefixtures("decoder")
 def test_values_longer_than_64_kb_are_found(encoding: str, codec: str) -> None:
     long = "0123456789" * 7_000
     values = ["", long, long[1:], long[:65_536], long + "!", "!" + long, "0" * 65_535, "9"] * 2
@@ -331,29 +333,12 @@ def test_dictionaries_of_more_than_a_quarter_of_their_chunk_are_not_asked() -> N
     assert (rows, dropped_by(trace, "dictionary")) == ([], 0)
 
 
-@pytest.mark.parametrize("index", [False, True])
-def test_only_pages_with_the_value_are_decoded(index: bool, monkeypatch: Any) -> None:
-    data = written(WORDS, "plain", write_page_index=index, max_rows_per_page=100)
-    monkeypatch.setattr(engine_filter, "MANY_ROWS", 0)
-    for sought in ([], [777], [0, 99], [3, 1_500, 3_999]):
-        rows, trace = traced(data, x.is_in([*(WORDS[row] for row in sought), ABSENT[1]]))
-        assert (rows, trace.pages_decoded) == (sought, len({row // 100 for row in sought}))
-
-
-def test_many_rows_are_searched_without_decoding_them() -> None:
-    values = [f"value {2 * i}" for i in range(60_000)]
-    options = {"write_page_index": False, "write_statistics": False}
-    data = written(values, "plain", max_rows_per_page=5_000, **options)
-    rows, trace = traced(data, x == values[12_345])
-    assert (rows, trace.pages_decoded) == ([12_345], 1)
-
-
 # Traps: what is equal has not always the same bytes, and literals have not the column's type
 
 
 @each_encoding
 @pytest.mark.parametrize("size", [2, 4, 8])
-@pytest.mark.usefixtures("threshold")
+@pytest.mark.usefixtures("decoder")
 def test_nans_are_one_and_zeros_are_two(size: int, encoding: str) -> None:
     infinity, one, two, zero = np.array([np.inf, 1, 2, -0.0], f"f{size}").view(f"u{size}").tolist()
     nans = [infinity + 1, infinity + 2, infinity + 77, 2 * zero - 1, 2 * zero - 5]
@@ -401,7 +386,7 @@ def test_literals_are_sought_by_value(
 
 
 @each_encoding
-@pytest.mark.usefixtures("threshold")
+@pytest.mark.usefixtures("decoder")
 def test_thousands_of_values_are_sought_at_once(encoding: str) -> None:
     values: list[str | None] = [*WORDS[:300], None]
     data = bloomed(values, encoding, row_group_size=90)
@@ -413,7 +398,7 @@ def test_thousands_of_values_are_sought_at_once(encoding: str) -> None:
 
 
 @each_encoding
-@pytest.mark.usefixtures("threshold")
+@pytest.mark.usefixtures("decoder")
 def test_decimals_of_more_bytes_than_they_need_are_found(encoding: str) -> None:
     numbers = [5, -5, 5, 256, 0, -5, 0, 1] * 4
     stored = ["05", "fb", "000005", "0100", "00", "fffffb", "0000", "0001"] * 4

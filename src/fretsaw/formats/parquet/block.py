@@ -10,7 +10,6 @@ import pyarrow as pa
 from fretsaw.errors import FileFormatError
 from fretsaw.formats.interface import BlockReader, Keys
 from fretsaw.formats.parquet.bloom import may_contain, stored_values
-from fretsaw.formats.parquet.byte_search import needles, rows_of_pages
 from fretsaw.formats.parquet.chunk import Chunk, UnreadableChunk, chunk_of
 from fretsaw.formats.parquet.cut import ParquetPart, cut
 from fretsaw.formats.parquet.decode import decode_columns
@@ -102,19 +101,6 @@ class RowGroup(BlockReader):
                 return None
             # The page behind the dictionary is made up here, not by the writer.
             return decode_columns([[segment]], None, self._file.options, pa.allocate_buffer)[0]
-
-    def search(
-        self, leaf: SchemaNode, pages: PageIndex, rows: RowSelection, keys: Keys
-    ) -> Steps[RowSelection]:
-        order = self._file.order(leaf)
-        if order is None or order.kind != "bytes" or self._is_only_dictionary(leaf):
-            return rows
-        wanted = needles(cast(Sequence[bytes], keys), leaf.physical_type or "")
-        if wanted is None:
-            return rows
-        with self._file.errors.of(self.name_of(leaf)):
-            chunk, verify = self._chunk(leaf), self._file.options.verify
-            return (yield from rows_of_pages(chunk, pages, rows, wanted, verify))
 
     def cut(
         self, leaf: SchemaNode, pages: PageIndex, rows: RowSelection, encoded: bool

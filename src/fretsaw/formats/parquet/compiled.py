@@ -9,15 +9,18 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import Any, TypeAlias
 
+import numpy as np
 import pyarrow as pa
 
+from fretsaw.formats.interface import Found, OutsideBounds, Search
 from fretsaw.formats.kernels import load_kernels
 from fretsaw.formats.parquet.chain import Chain
 from fretsaw.formats.parquet.cut import ParquetPart
 from fretsaw.formats.parquet.metadata import OPTIONAL, PHYSICAL_TYPES, REPEATED
 from fretsaw.formats.parquet.schema import logical_type
-from fretsaw.formats.parquet.statistics import keeps_unit
-from fretsaw.model.schema import SchemaNode
+from fretsaw.formats.parquet.statistics import Order, keeps_unit
+from fretsaw.model.blocks import Bounds, Int64s
+from fretsaw.model.selection import RowSelection
 from fretsaw.model.trace import record_decode
 
 Layer: TypeAlias = Sequence[int]
@@ -81,16 +84,57 @@ class CompiledDecoder:
                 arrays[place] = pa.chunked_array([array])
         return arrays
 
+    def find(self, part: ParquetPart, search: Search, order: Order | None) -> Found | None:
+        """The rows of a part whose values are in a set; None: not by kernels."""
+        leaf = self._described(part)
+        if leaf is None or part.leaf.is_repeated or (order is None and search.values.cuts):
+            return None
+        kind = "signed" if order is None else _ORDERS[order.kind]
+        wanted = self._kernels.Search(
+            kind,
+            search.values.cuts,
+            search.values.begins_inside,
+            keeps_values=search.keeps_values,
+        )
+        claims, pages = self._claims(part, kind, search.bounds)
+        (column,) = self._kernels.decode(
+            [(leaf.leaf, [kernel_part(part)])], searches=[wanted], claims=[[claims]]
+        )
+        if not isinstance(column, self._kernels.Column):
+            if column.claim is not None:
+                raise OutsideBounds(int(pages[column.claim]))
+            return None
+        starts, ends = (np.frombuffer(edges, np.int64) for edges in column.matches)
+        total = int((part.ends - part.starts).sum())
+        rows = RowSelection.of_runs(starts, ends, total)
+        record_decode(column.pages, rows.selected_count, by="kernels")
+        values = pa.chunked_array([leaf.array(column)]) if search.keeps_values else None
+        return Found(rows, values)
+
+    def _claims(self, part: ParquetPart, kind: str, bounds: Bounds | None) -> tuple[Any, Int64s]:
+        """What bounds say of the pages of a part, and which pages these are."""
+        if bounds is None:
+            return None, part.pages
+        known = bounds.known[part.pages]
+        pages = part.pages[known]
+        claims = self._kernels.Claims(
+            kind,
+            part.first_rows[known].tolist(),
+            bounds.lower[pages].tolist(),
+            bounds.upper[pages].tolist(),
+        )
+        return claims, pages
+
     def _described(self, part: ParquetPart) -> _Described | None:
         """What the kernels need to know of a leaf, if they can decode it."""
         key = (part.leaf.leaf_index, part.leaf.as_stored)
         if key not in self._known:
-            self._known[key] = self._describe(part.leaf, part.chunk.chain)
+            self._known[key] = self._describe(part.chunk.chain)
         return self._known[key]
 
-    def _describe(self, leaf: SchemaNode, chain: Chain) -> _Described | None:
+    def _describe(self, chain: Chain) -> _Described | None:
         element = chain.elements[-1]
-        target = target_of(leaf, element)
+        target = target_of(innermost(chain.arrow_type), element)
         if target is None:
             return None
         layers, max_definition, max_repetition = levels_of(chain)
@@ -104,6 +148,17 @@ class CompiledDecoder:
             **self._how,
         )
         return _Described(described, chain.arrow_type, layers)
+
+
+_ORDERS = {
+    "bool": "signed",
+    "int": "signed",
+    "decimal": "signed",
+    "uint": "unsigned",
+    "float": "float",
+    "bytes": "bytes",
+}
+"""What the kernels call the orders of keys."""
 
 
 def compiled_decoder(verify: bool, always_compressed: bool) -> CompiledDecoder | None:
@@ -149,9 +204,9 @@ def levels_of(chain: Chain) -> tuple[list[Layer], int, int]:
     return layers, definition, repetition
 
 
-def target_of(leaf: SchemaNode, element: Any) -> str | None:
-    """What the kernels make of stored values to have the leaf's Arrow type; None: they cannot."""
-    kind, types, physical = leaf.arrow_type, pa.types, PHYSICAL_TYPES[element.type]
+def target_of(kind: pa.DataType, element: Any) -> str | None:
+    """What the kernels make of stored values to have this Arrow type; None: they cannot."""
+    types, physical = pa.types, PHYSICAL_TYPES[element.type]
     match physical:
         case "BOOLEAN" if types.is_boolean(kind):
             return "bits"
@@ -170,7 +225,7 @@ def target_of(leaf: SchemaNode, element: Any) -> str | None:
         case "FIXED_LEN_BYTE_ARRAY" if types.is_float16(kind):
             return "copy" if element.type_length == kind.byte_width else None
         case "INT32" | "INT64" if types.is_timestamp(kind) or types.is_time(kind):
-            same = keeps_unit(str(logical_type(element)), leaf)
+            same = keeps_unit(str(logical_type(element)), kind)
             return "copy" if same and kind.bit_width == _BITS[physical] else None
     return "copy" if kind in _COPIED.get(physical, ()) else None
 
@@ -182,6 +237,13 @@ _COPIED = {
     "FLOAT": (pa.float32(),),
     "DOUBLE": (pa.float64(),),
 }
+
+
+def innermost(kind: pa.DataType) -> pa.DataType:
+    """The type of the leaf at the end of a chain."""
+    while pa.types.is_nested(kind):
+        kind = kind.field(0).type if pa.types.is_struct(kind) else kind.value_type
+    return kind
 
 
 def _buffer(memory: Any) -> pa.Buffer | None:

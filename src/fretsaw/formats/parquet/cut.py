@@ -84,6 +84,9 @@ class ParquetPart(Part):
     starts: Int64s
     ends: Int64s
     """The runs of wanted rows, counted over those of the pages."""
+    pages: Int64s
+    first_rows: Int64s
+    """The pages, by their numbers in the index, and where they begin among these rows."""
     shared: RowSelection | None = None
     """The same runs, if other leaves have them too."""
     is_checked: bool
@@ -155,6 +158,8 @@ def cut(chunk: Chunk, pages: PageIndex, rows: RowSelection, encoded: bool) -> St
         segments=segments,
         starts=starts,
         ends=ends,
+        pages=keep,
+        first_rows=decoded_at,
         is_checked=True,
         stays_encoded=encoded,
     )
@@ -213,6 +218,8 @@ def _whole(chunk: Chunk, pages: PageIndex, rows: RowSelection, encoded: bool) ->
         segments=[Segment(chunk, None, [run], chunk.num_values, last, rows.row_count, entries)],
         starts=rows.starts,
         ends=rows.ends,
+        pages=np.arange(len(pages.sizes)),
+        first_rows=pages.boundaries[:-1],
         shared=rows,
         is_checked=False,
         stays_encoded=encoded,

@@ -5,7 +5,7 @@ from typing import cast
 
 import pyarrow as pa
 
-from fretsaw.formats.interface import BlockReader, FileReader, Part, ReadOptions
+from fretsaw.formats.interface import BlockReader, FileReader, Found, Part, ReadOptions, Search
 from fretsaw.formats.parquet.block import RowGroup, bounds_of_pages, chunk_name
 from fretsaw.formats.parquet.compiled import compiled_decoder
 from fretsaw.formats.parquet.cut import ParquetPart
@@ -85,6 +85,11 @@ class ParquetReader(FileReader):
             for place, array in zip(missing, by_arrow, strict=True):
                 arrays[place] = array
         return cast(list[pa.ChunkedArray], arrays)
+
+    def find(self, part: Part, search: Search) -> Found | None:
+        if self._compiled is None:
+            return None
+        return self._compiled.find(cast(ParquetPart, part), search, self._file.order(part.leaf))
 
     def _decode_by_arrow(
         self, parts: Leaves[ParquetPart], allocate: Allocate

@@ -75,7 +75,8 @@ def order_of(element: Any, leaf: SchemaNode) -> Order | None:
         case "INT32" | "INT64", "INTEGER":
             kind = "uint" if "unsigned" in str(logical) else "int"
         case "INT32" | "INT64", "" | "DATE" | "TIME" | "TIMESTAMP" | "DECIMAL":
-            kind = "int" if keeps_unit(str(logical), leaf) else None
+            same = leaf.as_stored or keeps_unit(str(logical), value_type(leaf))
+            kind = "int" if same else None
         case "FLOAT" | "DOUBLE", "":
             kind = "float"
         case "FIXED_LEN_BYTE_ARRAY", "FLOAT16":
@@ -93,10 +94,9 @@ def order_of(element: Any, leaf: SchemaNode) -> Order | None:
     return Order(kind, _WIDTHS.get(physical, fixed))
 
 
-def keeps_unit(logical: str, leaf: SchemaNode) -> bool:
+def keeps_unit(logical: str, arrow_type: pa.DataType) -> bool:
     """Whether the stored integers are those that Arrow decodes."""
-    arrow_type = value_type(leaf)
-    if leaf.as_stored or not (pa.types.is_timestamp(arrow_type) or pa.types.is_time(arrow_type)):
+    if not (pa.types.is_timestamp(arrow_type) or pa.types.is_time(arrow_type)):
         return True
     return any(name in logical and unit == arrow_type.unit for name, unit in _UNITS.items())
 
