@@ -175,7 +175,8 @@ fn widen_half(bits: u64) -> f64 {
     let (exponent, fraction) = (bits >> 10, (bits & 0x3ff) as f64);
     match exponent {
         0 => fraction * 2f64.powi(-24),
-        31 => f64::INFINITY,
+        31 if fraction == 0.0 => f64::INFINITY,
+        31 => f64::NAN,
         _ => (1024.0 + fraction) * 2f64.powi(exponent as i32 - 25),
     }
 }
