@@ -40,10 +40,9 @@ class Fretsaw:
 
     def sums(self, path: str, columns: Sequence[str]) -> pa.Table:
         totals = dict.fromkeys(columns, 0.0)
-        for batch in fs.scan(path).select(*columns).columns():
+        for batch in fs.scan(path).select(*columns).batches():
             for name in columns:
-                values, validity = batch[name].values, batch[name].leaf_validity
-                totals[name] += (values[validity.mask()] if validity.has_nulls else values).sum()
+                totals[name] += pc.sum(batch[name]).as_py() or 0.0
         return pa.table({name: [total] for name, total in totals.items()})
 
     def loop(self, path: str, count: int, column: str) -> pa.Table:

@@ -22,3 +22,7 @@ pub mod thrift;
 pub mod value_set;
 pub mod values;
 mod varint;
+
+/// Columns come and go: an allocator that keeps memory for the next ones.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;

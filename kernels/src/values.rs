@@ -345,19 +345,25 @@ impl Values {
     }
 }
 
-/// Spread from the end without a branch for each slot.
+/// Spread from the end, 64 slots at a time, without a branch for each.
 fn spread_words<const W: usize>(tail: &mut [u8], present: usize, slots: &Bits) {
     let mut source = present;
-    for slot in (0..slots.len).rev() {
-        if source > slot {
-            break; // all that is left has no nulls, and is in its place
+    let mut end = slots.len;
+    // What is left when there are as many values as slots is in its place.
+    while source < end {
+        let begin = (end - 1) / 64 * 64;
+        let word = slots.word(begin);
+        let mut values = [[0; W]; 64];
+        let count = word.count_ones() as usize;
+        source -= count;
+        values.as_flattened_mut()[..count * W].copy_from_slice(&tail[source * W..][..count * W]);
+        let mut next = 0;
+        for (place, slot) in tail[begin * W..end * W].chunks_exact_mut(W).enumerate() {
+            let there = (word >> place & 1) as u8;
+            slot.copy_from_slice(&values[next % 64].map(|byte| byte & there.wrapping_neg()));
+            next += usize::from(there);
         }
-        let there = slots.get(slot);
-        source -= usize::from(there);
-        let mut value = [0; W];
-        value.copy_from_slice(&tail[source * W..][..W]);
-        let value = value.map(|byte| byte & 0u8.wrapping_sub(u8::from(there)));
-        tail[slot * W..][..W].copy_from_slice(&value);
+        end = begin;
     }
 }
 
