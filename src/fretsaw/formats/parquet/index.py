@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from fretsaw.formats.parquet import metadata
 from fretsaw.formats.parquet.chunk import Chunk
-from fretsaw.formats.parquet.decompress import NotDecompressed, contents, readable
+from fretsaw.formats.parquet.decompress import NotDecompressed, body_of
 from fretsaw.formats.parquet.levels import UnknownLevels, count_records
 from fretsaw.formats.parquet.pages import CorruptPage, Page, hop
 from fretsaw.model.blocks import Int64s, PageIndex
@@ -250,12 +250,11 @@ def _records(chunk: Chunk, page: Page, stored: pa.Buffer, highest: int, verify: 
     """How many records begin in a page."""
     if page.num_rows is not None:
         return page.num_rows
-    _, body = contents(page, stored, chunk.codec, chunk.always_compressed, verify)
-    levels = memoryview(readable(body))[: body.size]
     if page.header.data_page_header is None:
         raise UnknownLevels("a page of version 2 that does not tell its rows")
     encoding = page.header.data_page_header.repetition_level_encoding
-    return count_records(levels, page.num_values, encoding, highest)
+    body = memoryview(body_of(page, stored, chunk.codec, verify)).cast("B")
+    return count_records(body, page.num_values, encoding, highest)
 
 
 def _rows(page: Page, repeated: bool) -> int | None:

@@ -97,9 +97,6 @@ class ParquetReader(FileReader):
         how = (self.created_by, self._file.options, allocate)
 
         def decode_all(leaves: Leaves[ParquetPart]) -> list[pa.ChunkedArray]:
-            for parts in leaves:
-                if len(parts) > 1:
-                    _require_values(parts)
             return decode(leaves, *how)
 
         def decode_alone(part: ParquetPart, error: Exception) -> pa.ChunkedArray:
@@ -110,10 +107,3 @@ class ParquetReader(FileReader):
                 return decode([[filled]], *how)[0]
 
         return decode_together(parts, decode_all, _FAILURES, decode_alone)
-
-
-def _require_values(parts: Sequence[ParquetPart]) -> None:
-    """One chunk must not go on where another one is expected to begin."""
-    for part in parts:
-        if not part.holds_what_it_claims():
-            raise CorruptPage(f"its pages do not hold the {part.page_rows} values of the chunk")
