@@ -13,10 +13,13 @@ pub enum Kind {
     True,
     False,
     Byte,
-    Integer,
+    I16,
+    I32,
+    I64,
     Double,
     Binary,
     List,
+    Set,
     Map,
     Struct,
 }
@@ -27,10 +30,13 @@ impl Kind {
             1 => Kind::True,
             2 => Kind::False,
             3 => Kind::Byte,
-            4..=6 => Kind::Integer,
+            4 => Kind::I16,
+            5 => Kind::I32,
+            6 => Kind::I64,
             7 => Kind::Double,
             8 => Kind::Binary,
-            9 | 10 => Kind::List,
+            9 => Kind::List,
+            10 => Kind::Set,
             11 => Kind::Map,
             12 => Kind::Struct,
             _ => return corrupt("metadata of an unknown type"),
@@ -69,8 +75,11 @@ impl<'a> Reader<'a> {
         }
         let kind = Kind::of(head & 15)?;
         let id = match head >> 4 {
-            0 => self.zigzag()? as i16,
-            delta => last.wrapping_add(i16::from(delta)),
+            0 => unfold(self.varint(I16)?) as i16,
+            delta => match last.checked_add(i16::from(delta)) {
+                Some(id) => id,
+                None => return corrupt("metadata with too many fields"),
+            },
         };
         *last = id;
         Ok(Some(Field { id, kind }))
@@ -79,9 +88,27 @@ impl<'a> Reader<'a> {
     /// The value of a field that is an integer.
     pub fn integer(&mut self, field: Field) -> Result<i64> {
         match field.kind {
-            Kind::Integer => self.zigzag(),
+            Kind::I16 => Ok(unfold(self.varint(I16)?)),
+            Kind::I32 => Ok(unfold(self.varint(I32)?)),
+            Kind::I64 => self.element(),
             Kind::Byte => Ok(i64::from(self.byte()? as i8)),
             _ => corrupt("metadata with another type than an integer"),
+        }
+    }
+
+    /// The value of a field that is an integer of 32 bits and nothing else.
+    pub fn int32(&mut self, field: Field) -> Result<i64> {
+        match field.kind {
+            Kind::I32 => self.integer(field),
+            _ => corrupt("metadata with another type than 32 bits"),
+        }
+    }
+
+    /// The value of a field that is an integer of 64 bits and nothing else.
+    pub fn int64(&mut self, field: Field) -> Result<i64> {
+        match field.kind {
+            Kind::I64 => self.element(),
+            _ => corrupt("metadata with another type than 64 bits"),
         }
     }
 
@@ -99,6 +126,14 @@ impl<'a> Reader<'a> {
         match field.kind {
             Kind::Binary => self.bytes_of_length(),
             _ => corrupt("metadata with another type than bytes"),
+        }
+    }
+
+    /// The value of a field of text.
+    pub fn text(&mut self, field: Field) -> Result<&'a str> {
+        match std::str::from_utf8(self.binary(field)?) {
+            Ok(text) => Ok(text),
+            Err(_) => corrupt("metadata with text that is not UTF-8"),
         }
     }
 
@@ -120,9 +155,18 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// An element of a list of integers.
+    /// Enter a field that is a list of elements of this type: so many come next.
+    pub fn list_of(&mut self, field: Field, kind: Kind) -> Result<usize> {
+        match self.list(field)? {
+            (0, _) => Ok(0),
+            (count, found) if found == kind => Ok(count),
+            _ => corrupt("metadata with a list of another type"),
+        }
+    }
+
+    /// An element of a list of 64-bit integers.
     pub fn element(&mut self) -> Result<i64> {
-        self.zigzag()
+        Ok(unfold(self.varint(I64)?))
     }
 
     /// An element of a list of booleans.
@@ -154,15 +198,17 @@ impl<'a> Reader<'a> {
         }
         match kind {
             Kind::True | Kind::False | Kind::Byte => self.advance(1),
-            Kind::Integer => self.varint().map(drop),
+            Kind::I16 => self.varint(I16).map(drop),
+            Kind::I32 => self.varint(I32).map(drop),
+            Kind::I64 => self.varint(I64).map(drop),
             Kind::Double => self.advance(8),
             Kind::Binary => self.bytes_of_length().map(drop),
-            Kind::List => {
+            Kind::List | Kind::Set => {
                 let (count, kind) = self.list_header()?;
                 (0..count).try_for_each(|_| self.skip_value(kind, depth + 1))
             }
             Kind::Map => {
-                let count = self.varint()?;
+                let count = self.varint(I32)?;
                 if count == 0 {
                     return Ok(());
                 }
@@ -190,19 +236,19 @@ impl<'a> Reader<'a> {
     fn list_header(&mut self) -> Result<(usize, Kind)> {
         let head = self.byte()?;
         let count = match head >> 4 {
-            15 => self.varint()?,
+            15 => self.varint(I32)?,
             short => u64::from(short),
         };
         let left = self.bytes.len() - self.position;
         match usize::try_from(count) {
-            Ok(0) => Ok((0, Kind::Byte)),
+            Ok(0) if head & 15 <= 12 => Ok((0, Kind::Byte)),
             Ok(count) if count <= left => Ok((count, Kind::of(head & 15)?)),
             _ => corrupt("metadata with a list that is too long"),
         }
     }
 
     fn bytes_of_length(&mut self) -> Result<&'a [u8]> {
-        let length = self.varint()?;
+        let length = self.varint(I32)?;
         let start = self.position;
         let length = usize::try_from(length).unwrap_or(usize::MAX);
         self.advance(length)?;
@@ -227,23 +273,31 @@ impl<'a> Reader<'a> {
     }
 
     #[inline]
-    fn varint(&mut self) -> Result<u64> {
+    fn varint(&mut self, bits: u32) -> Result<u64> {
         let mut value = 0;
-        for shift in (0..64).step_by(7) {
+        for shift in (0..bits).step_by(7) {
             let byte = self.byte()?;
-            value |= u64::from(byte & 127) << shift;
+            let part = u64::from(byte & 127);
+            if shift + 7 > bits && part >> (bits - shift) != 0 {
+                break;
+            }
+            value |= part << shift;
             if byte < 128 {
                 return Ok(value);
             }
         }
-        corrupt("metadata with an endless number")
+        corrupt("metadata with a number that is too large")
     }
+}
 
-    #[inline]
-    fn zigzag(&mut self) -> Result<i64> {
-        let value = self.varint()?;
-        Ok((value >> 1) as i64 ^ -((value & 1) as i64))
-    }
+/// How many bits numbers of these types have.
+const I16: u32 = 16;
+const I32: u32 = 32;
+const I64: u32 = 64;
+
+/// The number of which the lowest bit is the sign.
+fn unfold(value: u64) -> i64 {
+    (value >> 1) as i64 ^ -((value & 1) as i64)
 }
 
 #[cfg(test)]
@@ -276,7 +330,7 @@ mod tests {
         let field = reader.field(&mut last).unwrap().unwrap();
         assert_eq!(reader.binary(field), Ok(&b"ab"[..]));
         let field = reader.field(&mut last).unwrap().unwrap();
-        assert_eq!(reader.list(field), Ok((2, Kind::Integer)));
+        assert_eq!(reader.list(field), Ok((2, Kind::I32)));
         assert_eq!(
             [reader.element().unwrap(), reader.element().unwrap()],
             [1, -1]
