@@ -9,8 +9,9 @@ const DEEPEST: u32 = 32;
 
 /// The type of a field or of the elements of a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
 pub enum Kind {
-    True,
+    True = 1,
     False,
     Byte,
     I16,
@@ -59,7 +60,11 @@ pub struct Reader<'a> {
 
 impl<'a> Reader<'a> {
     pub fn new(bytes: &'a [u8]) -> Self {
-        Reader { bytes, position: 0 }
+        Reader::at(bytes, 0)
+    }
+
+    fn at(bytes: &'a [u8], position: usize) -> Self {
+        Reader { bytes, position }
     }
 
     /// How many bytes were read.
@@ -68,6 +73,7 @@ impl<'a> Reader<'a> {
     }
 
     /// The next field of a struct whose previous field was `last` (0 at first); None at its end.
+    #[inline(always)]
     pub fn field(&mut self, last: &mut i16) -> Result<Option<Field>> {
         let head = self.byte()?;
         if head == 0 {
@@ -180,56 +186,30 @@ impl<'a> Reader<'a> {
     }
 
     /// Pass over the value of a field.
+    #[inline(always)]
     pub fn skip(&mut self, field: Field) -> Result<()> {
         match field.kind {
             Kind::True | Kind::False => Ok(()),
-            kind => self.skip_value(kind, 0),
+            Kind::I32 => self.go_to(end_of_number(self.bytes, self.position, I32)),
+            Kind::I64 => self.go_to(end_of_number(self.bytes, self.position, I64)),
+            kind => self.skip_element(kind),
         }
     }
 
     /// Pass over an element of a list.
+    #[inline(always)]
     pub fn skip_element(&mut self, kind: Kind) -> Result<()> {
-        self.skip_value(kind, 0)
+        self.go_to(end_of(self.bytes, self.position, kind as u8, 0))
     }
 
-    fn skip_value(&mut self, kind: Kind, depth: u32) -> Result<()> {
-        if depth > DEEPEST {
-            return corrupt("metadata that lie too deep in each other");
-        }
-        match kind {
-            Kind::True | Kind::False | Kind::Byte => self.advance(1),
-            Kind::I16 => self.varint(I16).map(drop),
-            Kind::I32 => self.varint(I32).map(drop),
-            Kind::I64 => self.varint(I64).map(drop),
-            Kind::Double => self.advance(8),
-            Kind::Binary => self.bytes_of_length().map(drop),
-            Kind::List | Kind::Set => {
-                let (count, kind) = self.list_header()?;
-                (0..count).try_for_each(|_| self.skip_value(kind, depth + 1))
-            }
-            Kind::Map => {
-                let count = self.varint(I32)?;
-                if count == 0 {
-                    return Ok(());
-                }
-                let kinds = self.byte()?;
-                let (key, value) = (Kind::of(kinds >> 4)?, Kind::of(kinds & 15)?);
-                for _ in 0..count {
-                    self.skip_value(key, depth + 1)?;
-                    self.skip_value(value, depth + 1)?;
-                }
+    #[inline(always)]
+    fn go_to(&mut self, end: Option<usize>) -> Result<()> {
+        match end {
+            Some(end) => {
+                self.position = end;
                 Ok(())
             }
-            Kind::Struct => {
-                let mut last = 0;
-                while let Some(field) = self.field(&mut last)? {
-                    match field.kind {
-                        Kind::True | Kind::False => {}
-                        kind => self.skip_value(kind, depth + 1)?,
-                    }
-                }
-                Ok(())
-            }
+            None => corrupt("metadata that end too early, or of an unknown type"),
         }
     }
 
@@ -294,6 +274,96 @@ impl<'a> Reader<'a> {
 const I16: u32 = 16;
 const I32: u32 = 32;
 const I64: u32 = 64;
+
+/// Where a value of this type that begins at a byte ends, if all of it is there.
+///
+/// There are many of them: nothing but positions is handed around.
+fn end_of(bytes: &[u8], at: usize, code: u8, depth: u32) -> Option<usize> {
+    if depth > DEEPEST {
+        return None;
+    }
+    let end = match code {
+        1..=3 => at + 1,
+        4 => end_of_number(bytes, at, I16)?,
+        5 => end_of_number(bytes, at, I32)?,
+        6 => end_of_number(bytes, at, I64)?,
+        7 => at + 8,
+        8 => end_of_binary(bytes, at)?,
+        9 | 10 => {
+            let mut reader = Reader::at(bytes, at);
+            let (count, kind) = reader.list_header().ok()?;
+            let mut end = reader.position;
+            for _ in 0..count {
+                end = end_of(bytes, end, kind as u8, depth + 1)?;
+            }
+            end
+        }
+        11 => {
+            let mut reader = Reader::at(bytes, at);
+            let count = reader.varint(I32).ok()?;
+            if count == 0 {
+                return Some(reader.position);
+            }
+            let kinds = reader.byte().ok()?;
+            let mut end = reader.position;
+            for _ in 0..count {
+                end = end_of(bytes, end, kinds >> 4, depth + 1)?;
+                end = end_of(bytes, end, kinds & 15, depth + 1)?;
+            }
+            end
+        }
+        12 => {
+            let mut end = at;
+            loop {
+                let head = *bytes.get(end)?;
+                end += 1;
+                if head == 0 {
+                    break end;
+                }
+                if head >> 4 == 0 {
+                    end = end_of_number(bytes, end, I16)?;
+                }
+                end = match head & 15 {
+                    1 | 2 => end,
+                    5 => end_of_number(bytes, end, I32)?,
+                    6 => end_of_number(bytes, end, I64)?,
+                    8 => end_of_binary(bytes, end)?,
+                    code => end_of(bytes, end, code, depth + 1)?,
+                }
+            }
+        }
+        _ => return None,
+    };
+    (end <= bytes.len()).then_some(end)
+}
+
+/// Where bytes end that come behind their length, if they are not too many.
+#[inline(always)]
+fn end_of_binary(bytes: &[u8], at: usize) -> Option<usize> {
+    match *bytes.get(at)? {
+        length @ 0..128 => Some(at + 1 + usize::from(length)),
+        _ => {
+            let mut reader = Reader::at(bytes, at);
+            reader.bytes_of_length().ok()?;
+            Some(reader.position)
+        }
+    }
+}
+
+/// Where a number ends; most are short, of which no bit can be too much.
+#[inline(always)]
+fn end_of_number(bytes: &[u8], at: usize, bits: u32) -> Option<usize> {
+    if let Some(&word) = bytes.get(at..).and_then(|rest| rest.first_chunk()) {
+        let last_bytes = !u64::from_le_bytes(word) & 0x8080_8080_8080_8080;
+        let length = last_bytes.trailing_zeros() / 8 + 1;
+        if length <= 8.min(bits / 7) {
+            return Some(at + length as usize);
+        }
+    }
+    let mut reader = Reader::at(bytes, at);
+    reader.varint(bits).ok()?;
+    Some(reader.position)
+}
 
 /// The number of which the lowest bit is the sign.
 fn unfold(value: u64) -> i64 {
