@@ -466,7 +466,7 @@ struct ColumnIndex {
     min_values: Option<Py<PyList>>,
     max_values: Option<Py<PyList>>,
     null_counts: Option<Py<Buffer>>,
-    definition_levels: Option<Py<Buffer>>,
+    definition_level_histograms: Option<Py<Buffer>>,
     nan_counts: Option<Py<Buffer>>,
 }
 
@@ -497,7 +497,7 @@ fn parse_column_index(py: Python<'_>, data: View) -> PyResult<Option<ColumnIndex
         min_values: bounds(index.min_values)?,
         max_values: bounds(index.max_values)?,
         null_counts: counts(index.null_counts)?,
-        definition_levels: counts(index.definition_levels)?,
+        definition_level_histograms: counts(index.definition_level_histograms)?,
         nan_counts: counts(index.nan_counts)?,
     }))
 }

@@ -57,7 +57,7 @@ pub struct ColumnIndex<'a> {
     pub min_values: Option<Vec<&'a [u8]>>,
     pub max_values: Option<Vec<&'a [u8]>>,
     pub null_counts: Option<Vec<i64>>,
-    pub definition_levels: Option<Vec<i64>>,
+    pub definition_level_histograms: Option<Vec<i64>>,
     pub nan_counts: Option<Vec<i64>>,
 }
 
@@ -72,7 +72,7 @@ impl<'a> ColumnIndex<'a> {
                 2 => index.min_values = Some(read_bounds(reader, field)?),
                 3 => index.max_values = Some(read_bounds(reader, field)?),
                 5 => index.null_counts = Some(read_counts(reader, field)?),
-                7 => index.definition_levels = Some(read_counts(reader, field)?),
+                7 => index.definition_level_histograms = Some(read_counts(reader, field)?),
                 8 => index.nan_counts = Some(read_counts(reader, field)?),
                 _ => reader.skip(field)?,
             }
@@ -140,7 +140,7 @@ mod tests {
         assert_eq!(index.min_values, Some(vec![&b"a"[..], b""]));
         assert_eq!(index.max_values, Some(vec![&b"c"[..], b""]));
         assert_eq!(index.null_counts, Some(vec![0, 10]));
-        assert_eq!(index.definition_levels, Some(vec![0, 1, 10, 0]));
+        assert_eq!(index.definition_level_histograms, Some(vec![0, 1, 10, 0]));
         assert_eq!(index.nan_counts, None);
         for end in 0..bytes.len() {
             assert!(ColumnIndex::read(&bytes[..end]).is_err(), "cut at {end}");
