@@ -403,13 +403,15 @@ fn validity(py: Python<'_>, validity: Validity) -> PyResult<Option<Py<Buffer>>> 
 /// What a row group says: columns, bytes, rows, offset, compressed bytes.
 type RowGroup = (usize, Option<i64>, Option<i64>, Option<i64>, Option<i64>);
 
+type KeyValue = (Option<Py<PyBytes>>, Option<Py<PyBytes>>);
+
 /// A footer, and where its schema elements and column chunks are.
 #[pyclass(frozen, get_all, module = "fretsaw_kernels")]
 struct Footer {
     length: usize,
     num_rows: Option<i64>,
     created_by: Option<String>,
-    key_values: Vec<(Option<Py<PyBytes>>, Option<Py<PyBytes>>)>,
+    key_values: Vec<KeyValue>,
     names: Py<PyList>,
     types: Py<Buffer>,
     children: Py<Buffer>,

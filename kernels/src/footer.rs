@@ -16,13 +16,15 @@ pub const NONE: i64 = i64::MIN;
 /// A part of the metadata, from one byte to another.
 pub type Span = [i64; 2];
 
+pub type KeyValue<'a> = (Option<&'a [u8]>, Option<&'a [u8]>);
+
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Footer<'a> {
     /// How many bytes it has.
     pub length: usize,
     pub num_rows: Option<i64>,
     pub created_by: Option<&'a str>,
-    pub key_values: Vec<(Option<&'a [u8]>, Option<&'a [u8]>)>,
+    pub key_values: Vec<KeyValue<'a>>,
     pub elements: Elements<'a>,
     pub row_groups: Vec<RowGroup>,
     /// Those of all row groups, one behind the other.

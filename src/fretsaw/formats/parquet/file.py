@@ -46,18 +46,22 @@ class ParquetFile:
 
     def column(self, block: Block, leaf: SchemaNode) -> Any:
         """Where a chunk is, as the footer says it."""
-        return self.footer.outline.chunk(metadata.ColumnChunk, block.ordinal, leaf.leaf_index)
+        return self._chunk(metadata.ColumnChunk, block, leaf)
 
     def indexed(self, block: Block, leaf: SchemaNode) -> Any:
         """The same, with what the footer says about values."""
-        with self.errors.of("its footer"):
-            return self.footer.outline.chunk(metadata.IndexedChunk, block.ordinal, leaf.leaf_index)
+        return self._chunk(metadata.IndexedChunk, block, leaf)
 
     def probed(self, block: Block, leaf: SchemaNode) -> Any:
         """What the footer says about the Bloom filter and the dictionary of a chunk."""
-        with self.errors.of("its footer"):
-            chunk = self.footer.outline.chunk(metadata.ProbedChunk, block.ordinal, leaf.leaf_index)
-            return chunk.meta_data
+        return self._chunk(metadata.ProbedChunk, block, leaf).meta_data
+
+    def _chunk(self, kind: type[Any], block: Block, leaf: SchemaNode) -> Any:
+        try:
+            return self.footer.outline.chunk(kind, block.ordinal, leaf.leaf_index)
+        except metadata.MalformedThrift:
+            with self.errors.of("its footer"):
+                raise
 
     def order(self, leaf: SchemaNode) -> Order | None:
         """How the values of a leaf are ordered, if they are."""

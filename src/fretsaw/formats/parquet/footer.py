@@ -23,7 +23,7 @@ _SIGNATURE = 28  # behind a footer in the clear of a file with encrypted columns
 
 @dataclass(frozen=True, slots=True)
 class FieldSpans:
-    """The top-level fields of a schema: for each its elements from one to another, its first leaf."""
+    """The top-level fields: for each its schema elements from one to another, its first leaf."""
 
     begins: Int64s
     ends: Int64s
@@ -43,9 +43,7 @@ class Footer:
     """The footer as it is stored."""
 
 
-def read_footer(
-    name: str, size: int, tail: pa.Buffer, like: Footer | None = None
-) -> Steps[Footer]:
+def read_footer(name: str, size: int, tail: pa.Buffer, like: Footer | None = None) -> Steps[Footer]:
     """Decode the footer; `tail` is the end of the file, as much of it as is at hand.
 
     If its schema is that of another one, they share their spans.

@@ -7,7 +7,6 @@ narrow structure is a fast one. Field numbers and types are those of the format'
 import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import cache
 from io import BytesIO
 from types import SimpleNamespace
 from typing import Any, TypeVar
@@ -309,11 +308,10 @@ SmallFileMetaData = _struct(
 )
 
 
-@cache
-def footer_of(chunk: Any) -> Any:
+def footer_of(chunk: type[Any]) -> Any:
     """A footer of column chunks of this kind, and nothing else."""
-    row_group = _struct(f"{chunk.__name__}RowGroup", columns=(1, [chunk]))
-    return _struct(f"{chunk.__name__}FileMetaData", row_groups=(4, [row_group]))
+    row_group = _struct("RowGroup", columns=(1, [chunk]))
+    return _struct("FileMetaData", row_groups=(4, [row_group]))
 
 
 _codec = TCompactProtocolAccelerated(None, fallback=False)

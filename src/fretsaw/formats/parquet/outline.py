@@ -5,7 +5,7 @@ for are decoded. Without them, and for a footer that they refuse, thrift decodes
 """
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -28,40 +28,8 @@ class RowGroup(NamedTuple):
     total_compressed_size: int | None
 
 
-class Outline(Protocol):
-    """What a footer says, of which nothing is checked yet."""
-
-    length: int
-    num_rows: int | None
-    created_by: str | None
-    key_values: Sequence[tuple[bytes | None, bytes | None]]
-    names: Sequence[str | None]
-    """Those of all schema elements."""
-    types: Int64s
-    children: Int64s
-    row_groups: Sequence[RowGroup]
-    column_orders: Sequence[int]
-    """For each leaf whether its order is a known one."""
-
-    def elements(self, begin: int, end: int) -> list[Any]:
-        """Some schema elements."""
-
-    def chunk(self, kind: type[Any], row_group: int, leaf: int) -> Any:
-        """A column chunk, as a structure of this kind."""
-
-    def has_schema_of(self, other: Any) -> bool:
-        """Whether the schema elements are the same as those of another footer."""
-
-
-def read_outline(data: bytes) -> Outline:
-    """The footer at the start of some bytes."""
-    kernels = load_kernels()
-    parsed = None if kernels is None else kernels.parse_footer(data)
-    return _Decoded(data) if parsed is None else _Parsed(data, parsed)
-
-
-class _Parsed:
-    """A footer that the kernels parsed."""
+class ParsedOutline:
+    """A footer that the kernels parsed; nothing in it is checked yet."""
 
     def __init__(self, data: bytes, parsed: Any) -> None:
         self.length: int = parsed.length
@@ -75,52 +43,64 @@ class _Parsed:
 
     @property
     def names(self) -> Sequence[str | None]:
+        """Those of all schema elements."""
         names: list[str | None] = self._parsed.names
         return names
 
     @property
     def types(self) -> Int64s:
+        """Their physical types, or `NO_TYPE`."""
         return np.frombuffer(self._parsed.types, np.int64)
 
     @property
     def children(self) -> Int64s:
+        """How many children each has."""
         return np.frombuffer(self._parsed.children, np.int64)
 
     @property
     def column_orders(self) -> Sequence[int]:
+        """For each leaf whether its order is a known one."""
         return memoryview(self._parsed.column_orders)
 
     def elements(self, begin: int, end: int) -> list[Any]:
-        spans = np.frombuffer(self._parsed.elements, np.int64).reshape(-1, 2)[begin:end].tolist()
-        stored = [self._data[first:last] for first, last in spans]
+        """Some schema elements."""
+        spans = self._elements[2 * begin : 2 * end].tolist()
+        stored = map(self._data.__getitem__, map(slice, spans[::2], spans[1::2]))
         return [metadata.decode(metadata.SchemaElement, element) for element in stored]
 
     def chunk(self, kind: type[Any], row_group: int, leaf: int) -> Any:
+        """A column chunk, as a structure of this kind."""
         key = kind, row_group, leaf
         known = self._chunks.get(key)
         if known is None:
             place = row_group * (self.row_groups[0].num_columns or 0) + leaf
-            begin, end = self._spans[2 * place : 2 * place + 2]
+            begin, end = self._places[2 * place : 2 * place + 2]
             known = self._chunks[key] = metadata.decode(kind, self._data[begin:end])
         return known
 
-    def has_schema_of(self, other: Any) -> bool:
-        return isinstance(other, _Parsed) and self._schema == other._schema
+    def has_schema_of(self, other: "Outline") -> bool:
+        """Whether the schema elements are those of another footer."""
+        return isinstance(other, ParsedOutline) and self._schema == other._schema
 
     @once
-    def _spans(self) -> memoryview:
+    def _places(self) -> memoryview:
         """Where each column chunk begins and ends."""
         return memoryview(self._parsed.chunks).cast("q")
 
     @once
+    def _elements(self) -> memoryview:
+        """Where each schema element begins and ends."""
+        return memoryview(self._parsed.elements).cast("q")
+
+    @once
     def _schema(self) -> bytes:
         """The schema elements as they are stored."""
-        spans = memoryview(self._parsed.elements).cast("q")
-        return self._data[spans[0] : spans[-1]] if len(spans) else b""
+        places = self._elements
+        return self._data[places[0] : places[-1]] if len(places) else b""
 
 
-class _Decoded:
-    """A footer that thrift decoded, all of it."""
+class DecodedOutline:
+    """The same, if thrift decoded all of it."""
 
     def __init__(self, data: bytes) -> None:
         decoded: Any
@@ -173,5 +153,15 @@ class _Decoded:
             self._footers[kind] = footer
         return footer.row_groups[row_group].columns[leaf]
 
-    def has_schema_of(self, other: Any) -> bool:
-        return isinstance(other, _Decoded) and self._elements == other._elements
+    def has_schema_of(self, other: "Outline") -> bool:
+        return isinstance(other, DecodedOutline) and self._elements == other._elements
+
+
+Outline: TypeAlias = ParsedOutline | DecodedOutline
+
+
+def read_outline(data: bytes) -> Outline:
+    """The footer at the start of some bytes."""
+    kernels = load_kernels()
+    parsed = None if kernels is None else kernels.parse_footer(data)
+    return DecodedOutline(data) if parsed is None else ParsedOutline(data, parsed)

@@ -27,9 +27,9 @@ def open_file(
     name: str, size: int, tail: pa.Buffer, options: ReadOptions, like: FileReader | None
 ) -> Steps["ParquetReader"]:
     """Read the footer of a Parquet file; if it is `like` another one, they share their fields."""
-    other = like if isinstance(like, ParquetReader) else None
-    footer = yield from read_footer(name, size, tail, other and other.fields.footer)
-    fields = other.fields if other and other.fields.fit(footer) else Fields(footer, options)
+    known = like.fields if isinstance(like, ParquetReader) else None
+    footer = yield from read_footer(name, size, tail, None if known is None else known.footer)
+    fields = known if known is not None and known.fit(footer) else Fields(footer, options)
     return ParquetReader(ParquetFile(name, size, footer, fields, options))
 
 
