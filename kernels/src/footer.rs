@@ -184,14 +184,27 @@ impl<'a> Elements<'a> {
     }
 }
 
+/// Pass over a logical type; the names of coordinate systems are text.
 fn pass_logical_type(reader: &mut Reader, field: Field) -> Result<()> {
     reader.enter(field)?;
     let mut last = 0;
     while let Some(field) = reader.field(&mut last)? {
-        if matches!(field.id, GEOMETRY | GEOGRAPHY) {
-            return corrupt("a logical type with text");
+        match field.id {
+            GEOMETRY | GEOGRAPHY => pass_first_text(reader, field)?,
+            _ => reader.skip(field)?,
         }
-        reader.skip(field)?;
+    }
+    Ok(())
+}
+
+fn pass_first_text(reader: &mut Reader, field: Field) -> Result<()> {
+    reader.enter(field)?;
+    let mut last = 0;
+    while let Some(field) = reader.field(&mut last)? {
+        match field.id {
+            1 => reader.text(field).map(drop)?,
+            _ => reader.skip(field)?,
+        }
     }
     Ok(())
 }
