@@ -17,6 +17,7 @@ from fretsaw.formats.parquet.chain import Chain, chain
 from fretsaw.formats.parquet.decode import ARROW_SCHEMA, open_small, schema_footer
 from fretsaw.formats.parquet.footer import Footer
 from fretsaw.formats.parquet.schema import Ambiguous, as_text, field_node, for_arrow
+from fretsaw.formats.parquet.statistics import Order, order_of
 from fretsaw.model.locks import once
 from fretsaw.model.schema import SchemaNode
 
@@ -37,6 +38,7 @@ class Fields:
         self._described: dict[int, tuple[pa.Field, SchemaNode]] = {}
         self._unreadable: dict[int, Exception] = {}
         self._leaves: dict[int, tuple[Any, Chain]] = {}
+        self._orders: dict[tuple[int, bool], Order | None] = {}
 
     def fit(self, footer: Footer) -> bool:
         """Whether a file has these fields."""
@@ -68,9 +70,12 @@ class Fields:
         _, found = self._leaves[leaf.leaf_index]
         return found.as_stored() if leaf.as_stored else found
 
-    def element(self, leaf: SchemaNode) -> Any:
-        """The schema element of a leaf that was described."""
-        return self._leaves[leaf.leaf_index][0]
+    def order(self, leaf: SchemaNode) -> Order | None:
+        """How the values of a leaf that was described are ordered, if they are."""
+        key = leaf.leaf_index, leaf.as_stored
+        if key not in self._orders:
+            self._orders[key] = order_of(self._leaves[leaf.leaf_index][0], leaf)
+        return self._orders[key]
 
     def _describe_alone(self, position: int) -> None:
         """Describe a field that may be one that cannot be read: it is of no use, others are."""

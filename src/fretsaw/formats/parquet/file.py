@@ -18,7 +18,6 @@ from fretsaw.formats.parquet.statistics import (
     chunk_null_counts,
     counts_nulls,
     definition_levels,
-    order_of,
 )
 from fretsaw.formats.parquet.writer import writer_of
 from fretsaw.formats.shared import Translation
@@ -65,7 +64,7 @@ class ParquetFile:
 
     def order(self, leaf: SchemaNode) -> Order | None:
         """How the values of a leaf are ordered, if they are."""
-        return order_of(self.fields.element(leaf), leaf)
+        return self.fields.order(leaf)
 
     def trusts(self, leaf: SchemaNode) -> Trusts:
         """What can be believed of what the file says about the values of a leaf."""

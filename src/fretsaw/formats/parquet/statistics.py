@@ -7,6 +7,7 @@ counts as known only where the format and the writer can be trusted with it.
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from types import SimpleNamespace
 from typing import Any, Literal, TypeAlias
 
@@ -52,6 +53,7 @@ class Order:
         return self.kind not in ("float", "bytes")
 
 
+@lru_cache
 def counts_nulls(created_by: str | None) -> bool:
     """Whether the writer can be trusted to count all nulls."""
     writer = _UNDERCOUNTING.match(created_by or "")
