@@ -11,6 +11,8 @@ pub mod delta;
 pub mod dictionary;
 pub mod error;
 pub mod find;
+pub mod footer;
+pub mod index;
 pub mod levels;
 pub mod output;
 pub mod pages;

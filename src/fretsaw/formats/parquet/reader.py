@@ -27,11 +27,9 @@ def open_file(
     name: str, size: int, tail: pa.Buffer, options: ReadOptions, like: FileReader | None
 ) -> Steps["ParquetReader"]:
     """Read the footer of a Parquet file; if it is `like` another one, they share their fields."""
-    footer = yield from read_footer(name, size, tail)
-    if isinstance(like, ParquetReader) and like.fields.fit(footer):
-        fields = like.fields
-    else:
-        fields = Fields(footer, options)
+    known = like.fields if isinstance(like, ParquetReader) else None
+    footer = yield from read_footer(name, size, tail, None if known is None else known.footer)
+    fields = known if known is not None and known.fit(footer) else Fields(footer, options)
     return ParquetReader(ParquetFile(name, size, footer, fields, options))
 
 
@@ -49,7 +47,7 @@ class ParquetReader(FileReader):
         self.fields: Fields = file.fields
         self.field_names = file.fields.names
         self.metadata = file.footer.key_values
-        self.created_by = file.footer.created_by
+        self.created_by = file.footer.outline.created_by
 
     def describe(self, positions: Sequence[int]) -> tuple[pa.Schema, tuple[SchemaNode, ...]]:
         names = [repr(self.field_names[position]) for position in positions]
