@@ -187,6 +187,13 @@ class Footer:
 def parse_footer(data: Readable) -> Footer | None:
     """What a footer says above its column chunks; None if it is unusual or damaged."""
 
+def parse_pages(data: Readable) -> Buffer | None:
+    """What the headers of all pages of a buffer say, or None: seven numbers (int64) for each.
+
+    Where it begins, its size with the header, whether it holds data, its values, its rows (-1: not
+    told), whether it refers to a dictionary, the entries of one (-1: it is none).
+    """
+
 def parse_offset_index(data: Readable) -> Buffer | None:
     """The offsets of all pages, then their sizes, then their first rows (int64), or None."""
 

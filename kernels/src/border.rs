@@ -12,6 +12,7 @@ use crate::error::{self, Refusal};
 use crate::footer;
 use crate::index;
 use crate::levels::{Layer, Validity};
+use crate::pages;
 use crate::raw::shared::{Buffer, View};
 use crate::value_set::{Cuts, NAN_KEY, Order, ValueSet};
 use crate::values::{Form, Physical, Target, Unit, Values};
@@ -461,6 +462,12 @@ fn parse_offset_index(data: View) -> Option<Buffer> {
     read(|| index::read_offset_index(data.bytes())).map(Buffer::from)
 }
 
+/// What the headers of pages one behind the other say, seven numbers for each; None as for footers.
+#[pyfunction]
+fn parse_pages(data: View) -> Option<Buffer> {
+    read(|| pages::outline(data.bytes())).map(Buffer::from)
+}
+
 /// What the pages of a chunk hold: null pages, bounds, and counts.
 #[pyclass(frozen, get_all, module = "fretsaw_kernels")]
 struct ColumnIndex {
@@ -526,5 +533,6 @@ fn fretsaw_kernels(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(parse_footer, module)?)?;
     module.add_function(wrap_pyfunction!(parse_offset_index, module)?)?;
     module.add_function(wrap_pyfunction!(parse_column_index, module)?)?;
+    module.add_function(wrap_pyfunction!(parse_pages, module)?)?;
     module.add_function(wrap_pyfunction!(decode, module)?)
 }

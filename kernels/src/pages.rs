@@ -115,6 +115,39 @@ impl<'a> Pages<'a> {
     }
 }
 
+/// What the headers of all pages of a buffer say, seven numbers for each.
+///
+/// Where it begins, its size, whether it holds data, its values, its rows (-1: not told), whether
+/// it refers to a dictionary, and the entries of one (-1: it is none).
+pub fn outline(bytes: &[u8]) -> Result<Vec<i64>> {
+    let mut pages = Pages::new(bytes);
+    let mut found = Vec::new();
+    while !pages.bytes.is_empty() {
+        let begin = bytes.len() - pages.bytes.len();
+        let Some(page) = pages.read()? else {
+            return Err(Refusal::NotMine("an index page"));
+        };
+        let end = bytes.len() - pages.bytes.len();
+        let (values, rows, entries) = match page.kind {
+            Kind::Data { .. } => (page.num_values as i64, -1, -1),
+            Kind::DataV2 { num_rows, .. } => (page.num_values as i64, num_rows as i64, -1),
+            Kind::Dictionary => (0, -1, page.num_values as i64),
+        };
+        let is_data = page.kind != Kind::Dictionary;
+        let refers = is_data && crate::dictionary::is_used_by(page.encoding);
+        found.extend([
+            begin as i64,
+            (end - begin) as i64,
+            i64::from(is_data),
+            values,
+            rows,
+            i64::from(refers),
+            entries,
+        ]);
+    }
+    Ok(found)
+}
+
 const DATA: i64 = 0;
 const INDEX: i64 = 1;
 const DICTIONARY: i64 = 2;
