@@ -88,6 +88,9 @@ impl<'a> Pages<'a> {
         }
         let (body, behind) = rest.split_at(stored);
         self.bytes = behind;
+        if header.kind == Some(DATA_V2) {
+            length(header.num_nulls)?; // nobody needs it, but without it the header is damaged
+        }
         let kind = match header.kind {
             Some(DATA) => Kind::Data {
                 definition_encoding: header.definition_encoding,
@@ -138,6 +141,7 @@ struct Header {
     encoding: i64,
     definition_encoding: i64,
     repetition_encoding: i64,
+    num_nulls: i64,
     num_rows: i64,
     definition_length: i64,
     repetition_length: i64,
@@ -155,6 +159,7 @@ impl Header {
             encoding: -1,
             definition_encoding: -1,
             repetition_encoding: -1,
+            num_nulls: -1,
             num_rows: -1,
             definition_length: -1,
             repetition_length: -1,
@@ -210,6 +215,7 @@ impl Header {
         while let Some(field) = reader.field(&mut last)? {
             match field.id {
                 1 => self.num_values = reader.integer(field)?,
+                2 => self.num_nulls = reader.integer(field)?,
                 3 => self.num_rows = reader.integer(field)?,
                 4 => self.encoding = reader.integer(field)?,
                 5 => self.definition_length = reader.integer(field)?,
