@@ -66,7 +66,7 @@ def damaged(path: str, seed: int) -> bytes:
     data, codec, pages = original(path)
     kind = chance.choice(["bytes", "header", "stored", "contents", "contents", "contents"])
     if kind == "bytes":
-        span = [chunk.span for group in row_groups(data) for chunk in group.chunks][0]
+        span = next(chunk.span for group in row_groups(data) for chunk in group.chunks)
         return hit(data, chance, span.start, span.end)
     victim = chance.randrange(pages)
     place = -1
