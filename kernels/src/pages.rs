@@ -88,8 +88,8 @@ impl<'a> Pages<'a> {
         }
         let (body, behind) = rest.split_at(stored);
         self.bytes = behind;
-        if header.kind == Some(DATA_V2) {
-            length(header.num_nulls)?; // nobody needs it, but without it the header is damaged
+        if header.lacks_anything() {
+            return corrupt("a page header that is not complete");
         }
         let kind = match header.kind {
             Some(DATA) => Kind::Data {
@@ -149,6 +149,16 @@ struct Header {
 }
 
 impl Header {
+    /// Whether a field is missing that must be there, needed or not.
+    fn lacks_anything(&self) -> bool {
+        let required: &[i64] = match self.kind {
+            Some(DATA) => &[self.definition_encoding, self.repetition_encoding],
+            Some(DATA_V2) => &[self.num_nulls],
+            _ => &[],
+        };
+        required.iter().any(|field| *field < 0)
+    }
+
     fn read(reader: &mut Reader) -> Result<Header> {
         let mut header = Header {
             kind: None,

@@ -13,7 +13,9 @@ pub enum Kind {
     True,
     False,
     Byte,
+    Short,
     Integer,
+    Long,
     Double,
     Binary,
     List,
@@ -27,7 +29,9 @@ impl Kind {
             1 => Kind::True,
             2 => Kind::False,
             3 => Kind::Byte,
-            4..=6 => Kind::Integer,
+            4 => Kind::Short,
+            5 => Kind::Integer,
+            6 => Kind::Long,
             7 => Kind::Double,
             8 => Kind::Binary,
             9 | 10 => Kind::List,
@@ -76,11 +80,10 @@ impl<'a> Reader<'a> {
         Ok(Some(Field { id, kind }))
     }
 
-    /// The value of a field that is an integer.
+    /// The value of a field that is an integer of 32 bits; of others it is damage, as for Arrow.
     pub fn integer(&mut self, field: Field) -> Result<i64> {
         match field.kind {
             Kind::Integer => self.zigzag(),
-            Kind::Byte => Ok(i64::from(self.byte()? as i8)),
             _ => corrupt("metadata with another type than an integer"),
         }
     }
@@ -154,7 +157,7 @@ impl<'a> Reader<'a> {
         }
         match kind {
             Kind::True | Kind::False | Kind::Byte => self.advance(1),
-            Kind::Integer => self.varint().map(drop),
+            Kind::Short | Kind::Integer | Kind::Long => self.varint().map(drop),
             Kind::Double => self.advance(8),
             Kind::Binary => self.bytes_of_length().map(drop),
             Kind::List => {
