@@ -21,7 +21,7 @@ from tests.support import craft, orc_craft
 from tests.support.kernels import each_decoder
 from tests.support.orc_files import pyorc_table
 
-pytestmark = each_decoder()
+pytestmark = each_decoder("slow")
 
 ROWS, BLOCK, PAGE = 40, 20, 5
 x = col("x")
