@@ -23,10 +23,9 @@ import fretsaw as fs
 from fretsaw import col
 from fretsaw.engine import threads
 from fretsaw.storage import descriptor
-from tests.support.kernels import each_decoder
 from tests.support.pages import Chunk, assert_same, row_groups
 
-pytestmark = [pytest.mark.slow, each_decoder()]
+pytestmark = pytest.mark.slow
 
 GROUPS, GROUP_ROWS, PAGE_ROWS = 10, 4_000, 250
 ROWS = GROUPS * GROUP_ROWS

@@ -134,6 +134,7 @@ def with_contents(
 
 def odd_header(header: Struct, chance: random.Random) -> Struct:
     """A header in which one number or flag is another, or missing."""
+    places: list[tuple[tuple[int, ...], tuple[int, Any]]]
     places = [((field,), value) for field, value in header.items() if value[0] == I32]
     for field, (kind, inner) in header.items():
         if kind == STRUCT:
@@ -258,7 +259,7 @@ def read_cases(cases: Sequence[Case]) -> list[dict[str, Any]]:
 
 def flaw_of(result: dict[str, Any]) -> str | None:
     """Why the outcome of a case is not fine."""
-    odd = [name for name in result["outcomes"] if name not in ("rows", "error")]
+    odd: list[str] = [name for name in result["outcomes"] if name not in ("rows", "error")]
     if odd:
         return odd[0]
     if result["peak"] > PEAK_MB:
