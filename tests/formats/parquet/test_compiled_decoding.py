@@ -145,7 +145,7 @@ def test_every_encoding_codec_type_and_pattern(case: tuple[str, str, str, int]) 
     rng = np.random.default_rng(turn)
     kinds, options = ENCODINGS[encoding]
     options = {"use_dictionary": False, **layout(turn, codec, version), **options}
-    rows = 600 if options["max_rows_per_page"] > 1 else 100
+    rows = 600 if options["max_rows_per_page"] > 1 else 40
     table = columns_of(kinds, rows, turn, rng)
     if encoding not in ("PLAIN", "dictionary"):
         names = table.column_names[1:]
@@ -158,7 +158,7 @@ def test_every_encoding_codec_type_and_pattern(case: tuple[str, str, str, int]) 
 
 
 @pytest.mark.parametrize(
-    "case", in_depth(itertools.product(range(40), VERSIONS), 6, 16), ids=spelled
+    "case", in_depth(itertools.product(range(40), VERSIONS), 4, 16), ids=spelled
 )
 def test_lists_maps_and_structs_of_any_shape(case: tuple[int, str]) -> None:
     seed, version = case
@@ -252,7 +252,7 @@ def test_lists_of_two_levels_and_of_one(kind: pa.DataType, nullable: bool) -> No
 # Pages that writers make seldom, or never
 
 
-@pytest.mark.parametrize("seed", in_depth(range(300), 15, 60))
+@pytest.mark.parametrize("seed", in_depth(range(300), 8, 40))
 def test_pages_encoded_in_ways_that_no_writer_chooses(seed: int) -> None:
     rng = np.random.default_rng(seed)
     rows = int(rng.choice([1, 7, 100, 400]))
@@ -428,7 +428,7 @@ def for_writers(seed: int, rows: int, branches: Sequence[str]) -> pa.Table:
 
 @pytest.mark.parametrize(
     "case",
-    in_depth(itertools.product(range(3), CODECS, ("V1", "V2")), 2, 6),
+    in_depth(itertools.product(range(3), CODECS, ("V1", "V2")), 1, 6),
     ids=spelled,
 )
 def test_files_by_duckdb(case: tuple[int, str, str], tmp_path: Path) -> None:
@@ -444,7 +444,7 @@ def test_files_by_duckdb(case: tuple[int, str, str], tmp_path: Path) -> None:
     assert_decoded(data, pyarrow_read(data), np.random.default_rng(seed))
 
 
-@pytest.mark.parametrize("case", in_depth(itertools.product(range(4), CODECS), 2, 6), ids=spelled)
+@pytest.mark.parametrize("case", in_depth(itertools.product(range(4), CODECS), 1, 6), ids=spelled)
 def test_files_by_polars(case: tuple[int, str], tmp_path: Path) -> None:
     seed, codec = case
     table = for_writers(seed, 1_000, ("struct", "list"))
