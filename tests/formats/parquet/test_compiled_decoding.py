@@ -466,7 +466,9 @@ def test_files_by_spark(spark: Any, tmp_path: Path, version: str, stamps: str, l
     table = columns_of(kinds.leaves, 500, 1, rng)
     item = pa.list_(pa.struct([("x", pa.int64()), ("y", pa.list_(pa.string()))]))
     table = table.append_column("items", nested_array(item, 500, rng))
-    path = spark_file(spark.createDataFrame(table), tmp_path, (version, stamps, legacy))
+    path = spark_file(
+        spark.createDataFrame(table).coalesce(1), tmp_path / "rows", (version, stamps, legacy)
+    )
     data = path.read_bytes()
     options = {"coerce_int96_timestamp_unit": "us"}
     assert_decoded(data, pyarrow_read(data, **options), rng, int96="us")
