@@ -235,7 +235,10 @@ impl<'l> Building<'l> {
             } else {
                 // Where records end is only told by their levels, and of no use behind the last.
                 if place.selection.ends_before(place.row) && !place.is_open {
-                    return Ok(());
+                    return match place.row > end {
+                        true => corrupt("more rows than there should be"),
+                        false => Ok(()),
+                    };
                 }
                 self.append_repeated(&page, num_values == 0, place, decompressor)?;
             }

@@ -88,6 +88,9 @@ impl<'a> Pages<'a> {
         }
         let (body, behind) = rest.split_at(stored);
         self.bytes = behind;
+        if header.lacks_anything() {
+            return corrupt("a page header that is not complete");
+        }
         let kind = match header.kind {
             Some(DATA) => Kind::Data {
                 definition_encoding: header.definition_encoding,
@@ -171,6 +174,7 @@ struct Header {
     encoding: i64,
     definition_encoding: i64,
     repetition_encoding: i64,
+    num_nulls: i64,
     num_rows: i64,
     definition_length: i64,
     repetition_length: i64,
@@ -178,6 +182,16 @@ struct Header {
 }
 
 impl Header {
+    /// Whether a field is missing that must be there, needed or not.
+    fn lacks_anything(&self) -> bool {
+        let required: &[i64] = match self.kind {
+            Some(DATA) => &[self.definition_encoding, self.repetition_encoding],
+            Some(DATA_V2) => &[self.num_nulls],
+            _ => &[],
+        };
+        required.iter().any(|field| *field < 0)
+    }
+
     fn read(reader: &mut Reader) -> Result<Header> {
         let mut header = Header {
             kind: None,
@@ -188,6 +202,7 @@ impl Header {
             encoding: -1,
             definition_encoding: -1,
             repetition_encoding: -1,
+            num_nulls: -1,
             num_rows: -1,
             definition_length: -1,
             repetition_length: -1,
@@ -196,10 +211,10 @@ impl Header {
         let mut last = 0;
         while let Some(field) = reader.field(&mut last)? {
             match field.id {
-                1 => header.kind = Some(reader.integer(field)?),
-                2 => header.uncompressed_size = reader.integer(field)?,
-                3 => header.compressed_size = reader.integer(field)?,
-                4 => header.crc = Some(reader.integer(field)?),
+                1 => header.kind = Some(reader.integer32(field)?),
+                2 => header.uncompressed_size = reader.integer32(field)?,
+                3 => header.compressed_size = reader.integer32(field)?,
+                4 => header.crc = Some(reader.integer32(field)?),
                 5 if header.kind == Some(DATA) => header.read_data(reader, field)?,
                 7 if header.kind == Some(DICTIONARY) => header.read_dictionary(reader, field)?,
                 8 if header.kind == Some(DATA_V2) => header.read_data_v2(reader, field)?,
@@ -214,10 +229,10 @@ impl Header {
         let mut last = 0;
         while let Some(field) = reader.field(&mut last)? {
             match field.id {
-                1 => self.num_values = reader.integer(field)?,
-                2 => self.encoding = reader.integer(field)?,
-                3 => self.definition_encoding = reader.integer(field)?,
-                4 => self.repetition_encoding = reader.integer(field)?,
+                1 => self.num_values = reader.integer32(field)?,
+                2 => self.encoding = reader.integer32(field)?,
+                3 => self.definition_encoding = reader.integer32(field)?,
+                4 => self.repetition_encoding = reader.integer32(field)?,
                 _ => reader.skip(field)?,
             }
         }
@@ -229,8 +244,8 @@ impl Header {
         let mut last = 0;
         while let Some(field) = reader.field(&mut last)? {
             match field.id {
-                1 => self.num_values = reader.integer(field)?,
-                2 => self.encoding = reader.integer(field)?,
+                1 => self.num_values = reader.integer32(field)?,
+                2 => self.encoding = reader.integer32(field)?,
                 _ => reader.skip(field)?,
             }
         }
@@ -242,11 +257,12 @@ impl Header {
         let mut last = 0;
         while let Some(field) = reader.field(&mut last)? {
             match field.id {
-                1 => self.num_values = reader.integer(field)?,
-                3 => self.num_rows = reader.integer(field)?,
-                4 => self.encoding = reader.integer(field)?,
-                5 => self.definition_length = reader.integer(field)?,
-                6 => self.repetition_length = reader.integer(field)?,
+                1 => self.num_values = reader.integer32(field)?,
+                2 => self.num_nulls = reader.integer32(field)?,
+                3 => self.num_rows = reader.integer32(field)?,
+                4 => self.encoding = reader.integer32(field)?,
+                5 => self.definition_length = reader.integer32(field)?,
+                6 => self.repetition_length = reader.integer32(field)?,
                 7 => self.is_compressed = reader.boolean(field)?,
                 _ => reader.skip(field)?,
             }

@@ -91,6 +91,14 @@ impl<'a> Reader<'a> {
         Ok(Some(Field { id, kind }))
     }
 
+    /// The value of a field that is an integer of 32 bits; of others it is damage, as for Arrow.
+    pub fn integer32(&mut self, field: Field) -> Result<i64> {
+        match field.kind {
+            Kind::I32 => self.integer(field),
+            _ => corrupt("metadata with another type than an integer of 32 bits"),
+        }
+    }
+
     /// The value of a field that is an integer.
     pub fn integer(&mut self, field: Field) -> Result<i64> {
         match field.kind {
