@@ -383,7 +383,13 @@ impl<'l> Building<'l> {
         let picks = Picks::Runs(picked);
         if let Some(claim) = claim {
             let claimed = &place.part.claims[claim].values;
-            if is_outside(claimed, self.leaf.form, encoded, picks, &place.dictionary)? {
+            if is_outside(
+                claimed,
+                self.leaf.form,
+                encoded,
+                picks,
+                &mut place.dictionary,
+            )? {
                 return Err(Refusal::Outside(claim));
             }
         }
