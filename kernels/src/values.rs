@@ -9,6 +9,38 @@ use crate::plain::{self, Bytes, Fixed, FixedBytes};
 use crate::rle;
 use crate::select::{Picks, count_ones};
 
+/// Spread from the end, 64 slots at a time, without a branch for each.
+macro_rules! spread_words {
+    ($tail:expr, $present:expr, $slots:expr, $word:ty) => {{
+        const WIDTH: usize = size_of::<$word>();
+        let (tail, slots): (&mut [u8], &Bits) = ($tail, $slots);
+        let (mut source, mut end) = ($present, slots.len);
+        // What is left when there are as many values as slots is in its place.
+        while source < end {
+            let begin = (end - 1) / 64 * 64;
+            let present = slots.word(begin);
+            let count = present.count_ones() as usize;
+            source -= count;
+            let mut values = [0; 64];
+            let stored = tail[source * WIDTH..(source + count) * WIDTH].chunks_exact(WIDTH);
+            for (value, stored) in values.iter_mut().zip(stored) {
+                *value = <$word>::from_ne_bytes(stored.try_into().unwrap_or_default());
+            }
+            let mut next = 0;
+            for (place, slot) in tail[begin * WIDTH..end * WIDTH]
+                .chunks_exact_mut(WIDTH)
+                .enumerate()
+            {
+                let there = present >> place & 1;
+                let value = values[next % 64] & (there as $word).wrapping_neg();
+                slot.copy_from_slice(&value.to_ne_bytes());
+                next += there as usize;
+            }
+            end = begin;
+        }
+    }};
+}
+
 /// How a file stores the values of a leaf.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Physical {
@@ -311,8 +343,8 @@ impl Values {
                 bytes.resize((before + slots.len) * *width, 0);
                 let tail = &mut bytes[before * *width..];
                 match width {
-                    4 => spread_words::<4>(tail, present, slots),
-                    8 => spread_words::<8>(tail, present, slots),
+                    4 => spread_words!(tail, present, slots, u32),
+                    8 => spread_words!(tail, present, slots, u64),
                     _ => spread_any(tail, *width, present, slots),
                 }
             }
@@ -342,28 +374,6 @@ impl Values {
             }
         }
         Ok(())
-    }
-}
-
-/// Spread from the end, 64 slots at a time, without a branch for each.
-fn spread_words<const W: usize>(tail: &mut [u8], present: usize, slots: &Bits) {
-    let mut source = present;
-    let mut end = slots.len;
-    // What is left when there are as many values as slots is in its place.
-    while source < end {
-        let begin = (end - 1) / 64 * 64;
-        let word = slots.word(begin);
-        let mut values = [[0; W]; 64];
-        let count = word.count_ones() as usize;
-        source -= count;
-        values.as_flattened_mut()[..count * W].copy_from_slice(&tail[source * W..][..count * W]);
-        let mut next = 0;
-        for (place, slot) in tail[begin * W..end * W].chunks_exact_mut(W).enumerate() {
-            let there = (word >> place & 1) as u8;
-            slot.copy_from_slice(&values[next % 64].map(|byte| byte & there.wrapping_neg()));
-            next += usize::from(there);
-        }
-        end = begin;
     }
 }
 
