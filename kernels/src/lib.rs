@@ -20,6 +20,7 @@ pub mod plain;
 pub mod raw;
 pub mod rle;
 pub mod select;
+pub mod snappy;
 pub mod thrift;
 pub mod value_set;
 pub mod values;

@@ -156,6 +156,26 @@ impl Form {
         }
     }
 
+    /// How many bytes so many plain values take at most, if they are of one width, or likely take
+    /// as a share of all.
+    pub fn likely_size(&self, count: usize, of: usize, size: usize) -> Option<usize> {
+        match (self.physical, self.physical.width()) {
+            (_, Some(width)) => count.checked_mul(width),
+            (Physical::ByteArray, None) => Some(size / of.max(1) * count + size / 32 + 64),
+            _ => None,
+        }
+    }
+
+    /// Whether so many plain values lie in these bytes.
+    pub fn reaches(&self, bytes: &[u8], count: usize) -> bool {
+        match self.physical.width() {
+            Some(width) => count.saturating_mul(width) <= bytes.len(),
+            None => Bytes::new(bytes, count)
+                .and_then(|mut values| values.skip(count).map(|()| values.is_inside()))
+                .unwrap_or(false),
+        }
+    }
+
     /// Whether values are byte arrays, as they are stored.
     pub fn is_bytes(&self) -> bool {
         self.target == Target::Bytes
