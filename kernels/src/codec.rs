@@ -176,6 +176,11 @@ impl Contexts {
         if !stored.starts_with(&[0x1F, 0x8B]) {
             return Ok(self.gzip.zlib_decompress(stored, output).ok());
         }
+        // A stream ends with its size. Other bytes behind it, or another stream, are Arrow's.
+        let size = (output.len() as u32).to_le_bytes();
+        if !stored.ends_with(&size) {
+            return Err(Refusal::NotMine("gzip in several members"));
+        }
         let written = self.gzip.gzip_decompress(stored, output).ok();
         match written {
             Some(written) if written < output.len() => {

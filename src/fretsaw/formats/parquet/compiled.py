@@ -104,7 +104,7 @@ class CompiledDecoder:
         starts, ends = (np.frombuffer(edges, np.int64) for edges in column.matches)
         total = int((part.ends - part.starts).sum())
         rows = RowSelection.of_runs(starts, ends, total)
-        record_decode(column.pages, rows.selected_count, by="kernels")
+        record_decode(column.pages, total, by="kernels")
         values = pa.chunked_array([leaf.array(column)]) if search.keeps_values else None
         return Found(rows, values)
 
