@@ -4,7 +4,7 @@ What is no such thing is a `TypeError` or `ValueError` that says what was given 
 """
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -36,6 +36,16 @@ def to_paths(columns: Sequence[Named | list[Named]]) -> tuple[Path, ...]:
             raise TypeError(f"{column!r} is for predicates; select {spelled(path)!r}")
         paths.append(path)
     return tuple(paths)
+
+
+def to_names(names: Mapping[str, str]) -> dict[str, str]:
+    """Old and new names of columns."""
+    if not isinstance(names, Mapping):
+        raise TypeError(f'rename() takes names by names, {{"old": "new"}}, not {names!r}')
+    for name in (*names, *names.values()):
+        if not isinstance(name, str):
+            raise TypeError(f"a column is renamed from a str to a str, not {name!r}")
+    return dict(names)
 
 
 def require_predicate(given: object) -> None:

@@ -7,7 +7,7 @@ for. Each result opens the file, resolves the query against it, and runs it.
 import operator
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import chain
@@ -22,6 +22,7 @@ from fretsaw.arguments import (
     require_batch_size,
     require_predicate,
     to_count,
+    to_names,
     to_paths,
     to_row_numbers,
 )
@@ -98,6 +99,30 @@ class Scan:
         if self.request.query.columns is not None:
             raise ValueError("select() was called before: name all columns in one call")
         return self._with(columns=to_paths(columns))
+
+    def drop(self, *columns: Named | list[Named]) -> "Scan":
+        """Read all but these columns, or parts of them by their paths; several calls add up.
+
+        >>> import pyarrow as pa, pyarrow.parquet as pq, tempfile
+        >>> path = tempfile.mkdtemp() + "/trips.parquet"
+        >>> pq.write_table(pa.table({"id": [7], "fare": [9.5], "tip": [1.0]}), path)
+        >>> scan(path).drop("tip").to_arrow().to_pylist()
+        [{'id': 7, 'fare': 9.5}]
+        """
+        return self._with(dropped=(*self.request.query.dropped, *to_paths(columns)))
+
+    def rename(self, names: Mapping[str, str]) -> "Scan":
+        """Give columns of the result other names; all else goes by those that the files have.
+
+        >>> import pyarrow as pa, pyarrow.parquet as pq, tempfile
+        >>> path = tempfile.mkdtemp() + "/trips.parquet"
+        >>> pq.write_table(pa.table({"id": [7, 8], "fare": [9.5, 12.0]}), path)
+        >>> scan(path).rename({"fare": "price"}).filter("fare > 10").to_arrow().to_pylist()
+        [{'id': 8, 'price': 12.0}]
+        """
+        if self.request.query.renamed:
+            raise ValueError("rename() was called before: give all new names in one call")
+        return self._with(renamed=to_names(names))
 
     def filter(self, *predicates: "Predicate | BlockPredicate | str") -> "Scan":
         """Read only the rows that match all, of the blocks that are kept; several calls are ANDed.
@@ -389,7 +414,8 @@ class Scan:
         """The same scan without columns that nobody looks at."""
         query = self.request.query
         may_lack_it = self.request.target is not None and self.request.missing_is_null
-        if query.columns is not None or may_lack_it or not isinstance(leaf, str | tuple):
+        is_all = query.columns is None and not query.dropped and not query.renamed
+        if not is_all or may_lack_it or not isinstance(leaf, str | tuple):
             return self
         name = leaf if isinstance(leaf, str) else ".".join(leaf)
         is_extra = name in (query.row_index, query.file_path)
@@ -397,7 +423,7 @@ class Scan:
 
     def _with(self, **changes: Any) -> "Scan":
         request = self.request
-        target = None if "columns" in changes else request.target
+        target = None if {"columns", "dropped"} & changes.keys() else request.target
         query = replace(request.query, **changes)
         return Scan(replace(request, query=query, target=target))
 

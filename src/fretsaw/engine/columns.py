@@ -1,133 +1,25 @@
 """The columns of the result: settled once, then filled by each file of the scan.
 
-A `FileColumns` says what one file gives: leaves to decode, values of its folders, or nulls; files
-with one schema share it, and the condition that the predicate becomes for them.
+Files with one schema share how they fill the columns (`FileColumns`), and the condition that the
+predicate becomes for them.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Literal, TypeAlias
+from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
 
 from fretsaw.engine.files import Files, OpenFile
-from fretsaw.engine.paths import (
-    READ_ALL,
-    SCAN_ALONE,
-    TEST_ANOTHER,
-    find_column,
-    lacks_column,
-)
+from fretsaw.engine.filling import FileColumns, fill
+from fretsaw.engine.paths import READ_ALL, TEST_ANOTHER, find_column, lacks_column
 from fretsaw.engine.request import ScanRequest
-from fretsaw.engine.target import Target, made_up, require_unique, resolved_field, target_of, union
-from fretsaw.errors import ColumnNotFoundError, SchemaMismatchError
-from fretsaw.formats.interface import FileReader
+from fretsaw.engine.target import Target, target_of, union, without
+from fretsaw.errors import ColumnNotFoundError
 from fretsaw.model.locks import once
-from fretsaw.model.schema import Path, SchemaNode, spelled, with_nulls
+from fretsaw.model.schema import Path, SchemaNode, spelled
 from fretsaw.predicates.bind import Found, resolve
 from fretsaw.predicates.condition import Condition
 from fretsaw.predicates.expression import columns_of
 from fretsaw.storage.listing import Listing
-
-Filling: TypeAlias = SchemaNode | pa.Scalar | Literal["row index"]
-"""What a column is filled with: a node to read, the value it has in all of a file, or numbers."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class FileColumns:
-    """What a file gives to each column of the result."""
-
-    file: str
-    schema: pa.Schema
-    nodes: tuple[SchemaNode, ...]
-    """The tree of each column; of one that the file lacks, as another file has it."""
-    columns: tuple[Filling, ...]
-    leaves: tuple[SchemaNode, ...]
-
-    def of_file(self, file: str, constants: Mapping[str, pa.Scalar]) -> "FileColumns":
-        """The same for another file with the same schema, and with values of its own."""
-        columns = tuple(
-            constants.get(name, column) if isinstance(column, pa.Scalar) else column
-            for name, column in zip(self.schema.names, self.columns, strict=True)
-        )
-        return replace(self, file=file, columns=columns)
-
-
-def null_of(arrow_type: pa.DataType) -> pa.Scalar:
-    """A null of any type; `pa.scalar` knows no lists of extension types."""
-    return pa.nulls(1, arrow_type)[0]
-
-
-def fill(
-    reader: FileReader,
-    file: str,
-    target: Target,
-    constants: Mapping[str, pa.Scalar],
-    missing_is_null: bool,
-    row_index: str | None,
-    file_path: str | None,
-) -> FileColumns:
-    """Fill the target's columns from one file; its path is among the `constants`."""
-    columns: list[Filling] = []
-    schema = target.schema
-    if tuple(reader.field_names) == target.names:
-        columns = list(reader.describe(range(len(schema)))[1])
-    else:
-        own = [p for p, name in enumerate(reader.field_names) if name in schema.names]
-        reader.describe(own)  # all at once
-        require_unique(schema.names, target.source)
-        hint = READ_ALL if file == target.source else SCAN_ALONE
-        for field, paths in zip(schema, target.asked, strict=True):
-            if field.name in target.partitions:
-                columns.append(constants[field.name])
-                continue
-            try:
-                columns.append(resolved_field(reader, file, paths, hint)[1])
-            except ColumnNotFoundError as error:
-                if error.is_ambiguous:
-                    raise
-                if not missing_is_null:
-                    if file == target.source:
-                        raise
-                    raise lacks_column(file, field.name, target.source) from None
-                columns.append(null_of(field.type))
-    _require_same_types(columns, file, target)
-    leaves = [leaf for c in columns if isinstance(c, SchemaNode) for leaf in c.leaves()]
-    nodes = [
-        column if isinstance(column, SchemaNode) else node
-        for column, node in zip(columns, target.nodes, strict=True)
-    ]
-    _require_new(file, schema.names, row_index, file_path)
-    if row_index is not None:
-        field = pa.field(row_index, pa.int64(), nullable=False)
-        schema = schema.insert(0, field)
-        nodes.insert(0, made_up(field))
-        columns.insert(0, "row index")
-    if file_path is not None:
-        field = pa.field(file_path, pa.string(), nullable=False)
-        schema = schema.append(field)
-        nodes.append(made_up(field))
-        columns.append(constants[file_path])
-    return FileColumns(file, schema, tuple(nodes), tuple(columns), tuple(leaves))
-
-
-def _require_same_types(columns: Sequence[Filling], file: str, target: Target) -> None:
-    for field, column in zip(target.schema, columns, strict=True):
-        if isinstance(column, SchemaNode) and with_nulls(column.arrow_type) != with_nulls(
-            field.type
-        ):
-            raise SchemaMismatchError(
-                f"{file}: column {field.name!r} is {column.arrow_type} here and {field.type} in "
-                f"{target.source}; cast one of them, or scan them apart"
-            )
-
-
-def _require_new(
-    file: str, names: Sequence[str], row_index: str | None, file_path: str | None
-) -> None:
-    for name in (row_index, file_path):
-        if name is not None and (name in names or row_index == file_path):
-            raise ValueError(f"{file}: there is a column {name!r} already; choose another name")
 
 
 class Columns:
@@ -175,8 +67,7 @@ class Columns:
             self.target,
             constants,
             self._missing_is_null,
-            self._query.row_index,
-            self._query.file_path,
+            self._query,
         )
         self._of_schema[file.reader.fields] = found
         return found
@@ -213,6 +104,10 @@ class Columns:
         """The columns of the result; a part of a scan has those of the whole."""
         if self._settled is not None:
             return self._settled
+        return without(self._whole_target(), self._query.dropped_from_files)
+
+    def _whole_target(self) -> Target:
+        """The columns of the result and those that are dropped from it."""
         listing, columns = self._listing, self._query.columns
         if self._missing_is_null:
             # Any file may be the first to have a column.

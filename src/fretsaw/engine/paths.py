@@ -32,6 +32,11 @@ def lacks_column(file: str, name: str, source: str) -> SchemaMismatchError:
     )
 
 
+def name_is_taken(file: str, name: str) -> ValueError:
+    """The error for a column that would have the name of another."""
+    return ValueError(f"{file}: there is a column {name!r} already; choose another name")
+
+
 def top_level(
     names: Sequence[str], column: Path, file: str, if_repeated: str = READ_ALL
 ) -> tuple[int, Path | None]:

@@ -2,14 +2,14 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
 from fretsaw.engine.paths import READ_ALL, SCAN_ALONE, find_column, top_level
 from fretsaw.errors import ColumnNotFoundError
 from fretsaw.formats.interface import FileReader
-from fretsaw.model.schema import Path, SchemaNode, with_nulls
+from fretsaw.model.schema import Path, SchemaNode, spelled, with_nulls
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -96,6 +96,46 @@ def union(targets: Sequence[Target], columns: Sequence[Path] | None) -> Target:
         tuple(paths for _, _, paths in ordered),
         partitions,
         first.source,
+    )
+
+
+def without(target: Target, dropped: Sequence[Path]) -> Target:
+    """The columns without some of them, or without parts of them."""
+    if not dropped:
+        return target
+    names = target.schema.names
+    gone: dict[int, set[tuple[str, ...]]] = {}
+    for path in dropped:
+        place, below = top_level(names, path, target.source)
+        node = target.nodes[place] if below is None else target.nodes[place].find(below)
+        if node is None:
+            known = [".".join(leaf.path) for leaf in target.nodes[place].leaves()]
+            raise ColumnNotFoundError.among(spelled(path), known, target.source)
+        gone.setdefault(place, set()).update(leaf.path for leaf in node.leaves())
+    kept = []
+    for place, column in enumerate(zip(target.schema, target.nodes, target.asked, strict=True)):
+        field, node, paths = column
+        left = [leaf for leaf in node.leaves() if leaf.path not in gone.get(place, ())]
+        if len(left) < len(list(node.leaves())):
+            if not left:
+                continue
+            pruned = node.pruned({leaf.leaf_index for leaf in left})
+            if any(leaf.path in gone[place] for leaf in pruned.leaves()):
+                raise ValueError(
+                    f"{target.source}: a map has keys and values: drop all of the map in "
+                    f"{field.name!r}, or a field of a struct inside it"
+                )
+            is_exact = field.type == node.arrow_type
+            node, kind = pruned, pruned.arrow_type
+            field = field.with_type(kind if is_exact else with_nulls(kind))
+            paths = tuple(leaf.path for leaf in left)
+        kept.append((field, node, paths))
+    return replace(
+        target,
+        schema=pa.schema([field for field, _, _ in kept], target.schema.metadata),
+        nodes=tuple(node for _, node, _ in kept),
+        asked=tuple(paths for _, _, paths in kept),
+        names=None,
     )
 
 

@@ -133,6 +133,18 @@ class SchemaNode:
         )
         return replace(self, children=children, arrow_type=type_with(self, children))
 
+    def renamed(self, name: str) -> "SchemaNode":
+        """This top-level node, and all below it, by another name of the column."""
+        if name == self.path[0]:
+            return self
+        return replace(
+            self,
+            name=name if len(self.path) == 1 else self.name,
+            path=(name, *self.path[1:]),
+            physical_path=(name, *self.physical_path[1:]),
+            children=tuple(child.renamed(name) for child in self.children),
+        )
+
     def optional(self) -> "SchemaNode":
         """This node with nulls allowed at every level, save a map's keys."""
         children = [child.optional() for child in self.children]

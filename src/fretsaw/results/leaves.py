@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from fretsaw.engine.columns import FileColumns, Filling, null_of
 from fretsaw.engine.files import OpenFile
+from fretsaw.engine.filling import FileColumns, Filling, null_of
 from fretsaw.engine.planner import Planner
 from fretsaw.engine.run import run
 from fretsaw.errors import ColumnNotFoundError
@@ -156,11 +156,14 @@ def apart(projection: FileColumns, names: LeafNames) -> LeafProjection:
     chains = iter(names.chains)
     columns: list[Filling] = []
     for node, column in zip(projection.nodes, projection.columns, strict=True):
-        for leaf in node.leaves():
+        if isinstance(column, SchemaNode):
+            columns += column.leaves()
+            for _ in column.leaves():
+                next(chains)
+            continue
+        for _ in node.leaves():
             chain = next(chains)
-            if isinstance(column, SchemaNode):
-                columns.append(leaf)
-            elif len(chain) > 1:  # a nested column that the file lacks
+            if len(chain) > 1:  # a nested column that the file lacks
                 columns.append(null_of(chain_type(chain)))
             else:
                 columns.append(column)

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from fretsaw.engine.columns import FileColumns
+from fretsaw.engine.filling import FileColumns
 from fretsaw.engine.planner import Planner
 from fretsaw.engine.run import run
 from fretsaw.errors import FileFormatError
