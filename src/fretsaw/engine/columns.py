@@ -4,14 +4,15 @@ Files with one schema share how they fill the columns (`FileColumns`), and the c
 predicate becomes for them.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 
 import pyarrow as pa
 
 from fretsaw.engine.files import Files, OpenFile
 from fretsaw.engine.filling import FileColumns, fill
-from fretsaw.engine.paths import READ_ALL, TEST_ANOTHER, find_column, lacks_column
+from fretsaw.engine.paths import READ_ALL, TEST_ANOTHER, find_column, lacks_column, name_is_taken
 from fretsaw.engine.request import ScanRequest
+from fretsaw.engine.row_numbers import number_node
 from fretsaw.engine.target import Target, target_of, union, without
 from fretsaw.errors import ColumnNotFoundError
 from fretsaw.model.locks import once
@@ -49,7 +50,7 @@ class Columns:
         _ = self.schema
         if self._query.predicate is not None:
             if self._missing_is_null and not self._listing.is_split:
-                for file, _ in self._where_found(self._checked, TEST_ANOTHER):
+                for file, _ in self._where_found(self._checked, self._made, TEST_ANOTHER):
                     self.condition(file)
             self.condition(self._files.first)
 
@@ -76,15 +77,24 @@ class Columns:
         """The predicate for one file; files with the same schema and folders share it."""
         assert self._query.predicate is not None
         constants = {}
-        if any(spelled(path) in self._listing.partitions.names for path in self._checked):
+        row_index, file_path = self._query.row_index, self._query.file_path
+        names = {spelled(path) for path in self._checked}
+        if names & {*self._listing.partitions.names}:
             constants = self._listing.constants(file.entry)
+        if file_path in names:
+            constants[file_path] = pa.scalar(file.name)
         key = (file.reader.fields, *(value.as_py() for value in constants.values()))
         if key in self._conditions:
             return self._conditions[key]
 
         def find(path: Path) -> Found:
-            if spelled(path) in constants:
-                return constants[spelled(path)]
+            name = spelled(path)
+            if name in (row_index, file_path) and name in file.reader.field_names:
+                raise name_is_taken(file.name, name)
+            if name == row_index:
+                return (node := number_node(name)), node
+            if name in constants:
+                return constants[name]
             try:
                 return find_column(file.reader, file.name, path, TEST_ANOTHER)
             except ColumnNotFoundError as error:
@@ -94,7 +104,7 @@ class Columns:
                     return pa.scalar(None)
                 if self._settled is None and file is self._files.first:
                     raise
-                raise lacks_column(file.name, spelled(path), self.target.source) from None
+                raise lacks_column(file.name, name, self.target.source) from None
 
         self._conditions[key] = resolve(self._query.predicate, find, file.name)
         return self._conditions[key]
@@ -113,7 +123,7 @@ class Columns:
             # Any file may be the first to have a column.
             targets = [
                 target_of(file.reader, file.name, found, listing.partitions, listing.several)
-                for file, found in self._where_found(columns)
+                for file, found in self._where_found(columns, listing.partitions.names)
             ]
             if targets:
                 return union(targets, columns)
@@ -125,10 +135,22 @@ class Columns:
         """The columns that the predicate tests."""
         return [] if self._query.predicate is None else list(columns_of(self._query.predicate))
 
+    @once
+    def _made(self) -> Container[str | None]:
+        """The columns that predicates find though no file has them."""
+        names = self._listing.partitions.names
+        return frozenset((*names, self._query.row_index, self._query.file_path))
+
     def _where_found(
-        self, columns: Sequence[Path] | None, if_repeated: str = READ_ALL
+        self,
+        columns: Sequence[Path] | None,
+        made: Container[str],
+        if_repeated: str = READ_ALL,
     ) -> Iterator[tuple[OpenFile, Sequence[Path] | None]]:
-        """For each file, the columns that no file before it has; no predicate leaves one out."""
+        """For each file, the columns that no file before it has; no predicate leaves one out.
+
+        Those that are `made` of where a file lies need not be in any.
+        """
         missing = list(columns or [])
         error: ColumnNotFoundError | None = None
         for file in self._files.all_in_order():
@@ -138,7 +160,7 @@ class Columns:
             found = []
             for column in missing:
                 try:
-                    if spelled(column) not in self._listing.partitions.names:
+                    if spelled(column) not in made:
                         find_column(file.reader, file.name, column, if_repeated)
                     found.append(column)
                 except ColumnNotFoundError as not_here:

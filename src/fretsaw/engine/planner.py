@@ -11,9 +11,10 @@ from typing import TypeAlias, TypeVar
 from fretsaw.engine.columns import Columns
 from fretsaw.engine.files import Files, OpenFile
 from fretsaw.engine.plan import FilePlan, Placement, place, plan_file
-from fretsaw.engine.pruning import by_folders
+from fretsaw.engine.pruning import by_paths
 from fretsaw.engine.query import Window
 from fretsaw.engine.request import ScanRequest
+from fretsaw.engine.row_numbers import in_file, last_of, possible_numbers, rows_numbered
 from fretsaw.model.schema import SchemaNode
 from fretsaw.model.trace import record_pruned
 from fretsaw.predicates.condition import checks_of
@@ -35,7 +36,7 @@ class Planner:
                 "rows cannot be numbered in a split whose scan dropped files by their folders: "
                 "call with_row_index() or select_rows() before splits()"
             )
-        self.entries, self.verdicts = by_folders(self.listing, self.query)
+        self.entries, self.verdicts = by_paths(self.listing, self.query)
         opened = request.opened
         if opened is not None and opened.source.closed:
             opened = None
@@ -46,6 +47,7 @@ class Planner:
         self.columns = Columns(self.files, self.listing, request)
         self.believes_indexes = request.options.indexes
         self._planned = request.planned
+        self._numbers = possible_numbers(self.query, self.listing.name)
 
     @property
     def _knows_first_row(self) -> bool:
@@ -76,6 +78,7 @@ class Planner:
         """
         for file, start, placement in self.placements():
             condition = True if self.query.predicate is None else self.columns.condition(file)
+            condition = in_file(condition, start, file.num_rows)
             yield plan_file(file, start, placement, condition, self.believes_indexes, self._planned)
             del file  # not to keep it open
 
@@ -101,9 +104,16 @@ class Planner:
     def _to_search(self) -> Iterator[Placed]:
         """All files, from the end on for a tail: nobody knows yet which rows match."""
         placed = self._placed() if self.query.window.tail is None else self._backward()
+        numbers = self._numbers
+        last = None if numbers is None else last_of(numbers)
         for file, start in placed:
-            yield file, start, self._place(file, start, Window())[0]
+            placement, end = self._place(file, start, Window())[0], start + file.num_rows
+            if numbers is not None:
+                placement = placement.numbered(rows_numbered(numbers, start, end))
+            yield file, start, placement
             del file  # not to keep it open
+            if last is not None and last <= end and self.query.window.tail is None:
+                return
 
     def _placed(self) -> Iterator[tuple[OpenFile, int]]:
         """The files that hold rows, and where each begins."""

@@ -70,6 +70,10 @@ class Listing:
         values = [_typed(dict(entry.partitions).get(name), kind) for entry in self.entries]
         return pa.chunked_array([pa.array(values, kind)])
 
+    def paths(self) -> pa.ChunkedArray:
+        """What messages call each entry, and `with_file_path` shows of it."""
+        return pa.chunked_array([[source_name(e.origin) for e in self.entries]], pa.string())
+
     def only(self, entry: Entry, first_row: int | None) -> "Listing":
         """This listing with one of its files, which begins at a row of the whole scan, if known."""
         return replace(self, entries=(replace(entry, first_row=first_row),), is_split=True)
