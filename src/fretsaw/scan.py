@@ -59,15 +59,17 @@ def scan(
     sources: Sources,
     *,
     missing: Literal["error", "null"] = "error",
+    types: Literal["same", "widen"] = "same",
     indexes: bool = True,
     verify: bool = True,
     int96: Literal["ns", "us", "ms"] = "ns",
 ) -> "Scan":
     """Describe what to read of a file, a directory, a glob, or several; nothing is read yet.
 
-    `missing="null"` reads a column that a file lacks as null there, `indexes=False` believes no
-    index of a file and tests every row, `verify` checks page checksums where a file has them,
-    `int96` is the unit that INT96 timestamps become.
+    `missing="null"` reads a column that a file lacks as null there, `types="widen"` one that files
+    store in several types as the narrowest that holds them all. `indexes=False` believes no index
+    of a file and tests every row, `verify` checks page checksums where a file has them, `int96` is
+    the unit that INT96 timestamps become.
 
     >>> import pyarrow as pa, pyarrow.parquet as pq, tempfile
     >>> path = tempfile.mkdtemp() + "/numbers.parquet"
@@ -77,8 +79,16 @@ def scan(
     """
     if missing not in ("error", "null"):
         raise ValueError(f"missing must be 'error' or 'null', not {missing!r}")
-    options = ReadOptions(indexes, verify, int96)
-    return Scan(ScanRequest(origins_of(sources), options, missing_is_null=missing == "null"))
+    if types not in ("same", "widen"):
+        raise ValueError(f"types must be 'same' or 'widen', not {types!r}")
+    return Scan(
+        ScanRequest(
+            origins_of(sources),
+            ReadOptions(indexes, verify, int96),
+            missing_is_null=missing == "null",
+            widens_types=types == "widen",
+        )
+    )
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

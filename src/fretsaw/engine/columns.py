@@ -5,6 +5,7 @@ predicate becomes for them.
 """
 
 from collections.abc import Container, Iterator, Sequence
+from dataclasses import replace
 
 import pyarrow as pa
 
@@ -13,7 +14,8 @@ from fretsaw.engine.filling import FileColumns, fill
 from fretsaw.engine.paths import READ_ALL, TEST_ANOTHER, find_column, lacks_column, name_is_taken
 from fretsaw.engine.request import ScanRequest
 from fretsaw.engine.row_numbers import number_node
-from fretsaw.engine.target import Target, target_of, union, without
+from fretsaw.engine.target import Target, target_of, union, widened_node, widest, without
+from fretsaw.engine.widened_tests import as_stored, as_widened
 from fretsaw.errors import ColumnNotFoundError
 from fretsaw.model.locks import once
 from fretsaw.model.schema import Path, SchemaNode, spelled
@@ -30,6 +32,7 @@ class Columns:
         self._files = files
         self._listing = listing
         self._query = request.query
+        self._request = request
         self._missing_is_null = request.missing_is_null
         self._settled = request.target
         self._of_schema: dict[object, FileColumns] = {}
@@ -62,14 +65,7 @@ class Columns:
         same = self._of_schema.get(file.reader.fields)
         if same is not None:
             return same.of_file(file.name, constants)
-        found = fill(
-            file.reader,
-            file.name,
-            self.target,
-            constants,
-            self._missing_is_null,
-            self._query,
-        )
+        found = fill(file.reader, file.name, self.target, constants, self._request)
         self._of_schema[file.reader.fields] = found
         return found
 
@@ -86,6 +82,7 @@ class Columns:
         key = (file.reader.fields, *(value.as_py() for value in constants.values()))
         if key in self._conditions:
             return self._conditions[key]
+        leaves: dict[int, SchemaNode] = {}
 
         def find(path: Path) -> Found:
             name = spelled(path)
@@ -96,7 +93,12 @@ class Columns:
             if name in constants:
                 return constants[name]
             try:
-                return find_column(file.reader, file.name, path, TEST_ANOTHER)
+                top, node = find_column(file.reader, file.name, path, TEST_ANOTHER)
+                wide = widened_node(self.target, path) if self._request.widens_types else None
+                if wide is None:
+                    return top, node
+                leaves.update((leaf.leaf_index, leaf) for leaf in node.leaves())
+                return as_widened(top, node, wide)
             except ColumnNotFoundError as error:
                 if error.is_ambiguous:
                     raise
@@ -106,7 +108,8 @@ class Columns:
                     raise
                 raise lacks_column(file.name, name, self.target.source) from None
 
-        self._conditions[key] = resolve(self._query.predicate, find, file.name)
+        resolved = resolve(self._query.predicate, find, file.name)
+        self._conditions[key] = as_stored(resolved, leaves)
         return self._conditions[key]
 
     @once
@@ -119,6 +122,8 @@ class Columns:
     def _whole_target(self) -> Target:
         """The columns of the result and those that are dropped from it."""
         listing, columns = self._listing, self._query.columns
+        if self._request.widens_types and listing.several:
+            return self._widened_target()
         if self._missing_is_null:
             # Any file may be the first to have a column.
             targets = [
@@ -130,16 +135,55 @@ class Columns:
         first = self._files.settling
         return target_of(first.reader, first.name, columns, listing.partitions, listing.several)
 
+    def _widened_target(self) -> Target:
+        """The columns with types that hold what every file has, and what the predicate tests."""
+        partitions, columns = self._listing.partitions, self._query.columns
+        targets: list[Target] = []
+        tested: dict[Path, SchemaNode] = {}
+        absent: dict[Path, ColumnNotFoundError] = {}
+        for file in self._files.all_in_order():
+            found: Sequence[Path] | None = columns
+            if columns is not None and (targets or self._missing_is_null):
+                found = [c for c in columns if self._has(file, c, partitions.names, absent)]
+            targets.append(target_of(file.reader, file.name, found, partitions, True))
+            for path in self._checked:
+                if self._has(file, path, self._made, {}) and spelled(path) not in self._made:
+                    _, node = find_column(file.reader, file.name, path, TEST_ANOTHER)
+                    widest(tested, path, node, file.name, self._missing_is_null)
+        for column, error in absent.items():
+            if not any(column in paths for target in targets for paths in target.asked):
+                raise error
+        whole = union(targets, columns, self._missing_is_null, widens_types=True)
+        return replace(whole, tested=tuple(tested.items()))
+
+    def _has(
+        self,
+        file: OpenFile,
+        column: Path,
+        made: Container[str],
+        absent: dict[Path, ColumnNotFoundError],
+    ) -> bool:
+        """Whether a file has a column, or it is made for it; `absent` are those that it has not."""
+        try:
+            if spelled(column) not in made:
+                find_column(file.reader, file.name, column)
+        except ColumnNotFoundError as error:
+            if error.is_ambiguous:
+                raise
+            absent.setdefault(column, error)
+            return False
+        return True
+
     @once
     def _checked(self) -> Sequence[Path]:
         """The columns that the predicate tests."""
         return [] if self._query.predicate is None else list(columns_of(self._query.predicate))
 
     @once
-    def _made(self) -> Container[str | None]:
+    def _made(self) -> Container[str]:
         """The columns that predicates find though no file has them."""
-        names = self._listing.partitions.names
-        return frozenset((*names, self._query.row_index, self._query.file_path))
+        added = filter(None, (self._query.row_index, self._query.file_path))
+        return frozenset((*self._listing.partitions.names, *added))
 
     def _where_found(
         self,

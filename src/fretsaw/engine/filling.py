@@ -1,17 +1,26 @@
 """How one file fills the columns of the result: leaves to decode, values of its folders, nulls."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 import pyarrow as pa
 
-from fretsaw.engine.paths import READ_ALL, SCAN_ALONE, lacks_column, name_is_taken
+from fretsaw.engine.paths import (
+    READ_ALL,
+    SCAN_ALONE,
+    lacks_column,
+    name_is_taken,
+    types_differ,
+)
 from fretsaw.engine.query import Query
+from fretsaw.engine.request import ScanRequest
 from fretsaw.engine.target import Target, made_up, require_unique, resolved_field
-from fretsaw.errors import ColumnNotFoundError, SchemaMismatchError
+from fretsaw.errors import ColumnNotFoundError
 from fretsaw.formats.interface import FileReader
 from fretsaw.model.schema import SchemaNode, spelled, with_nulls
+from fretsaw.model.widening import NoWiderType, holds, is_same, merged
 
 Filling: TypeAlias = SchemaNode | pa.Scalar | Literal["row index"]
 """What a column is filled with: a node to read, the value it has in all of a file, or numbers."""
@@ -24,8 +33,8 @@ class FileColumns:
     file: str
     schema: pa.Schema
     nodes: tuple[SchemaNode, ...]
-    """The tree of each column, by its name in the result; of one that the file lacks, as another
-    file has it."""
+    """The tree of each column, by its name in the result; of one that the file lacks, or has in
+    another type, that of the whole scan."""
     columns: tuple[Filling, ...]
     leaves: tuple[SchemaNode, ...]
     """Those of all columns that are read."""
@@ -51,8 +60,7 @@ def fill(
     file: str,
     target: Target,
     constants: Mapping[str, pa.Scalar],
-    missing_is_null: bool,
-    query: Query,
+    request: ScanRequest,
 ) -> FileColumns:
     """Fill the target's columns from one file; its path is among the `constants`."""
     columns: list[Filling] = []
@@ -64,7 +72,7 @@ def fill(
         reader.describe(own)  # all at once
         require_unique(schema.names, target.source)
         hint = READ_ALL if file == target.source else SCAN_ALONE
-        for field, paths in zip(schema, target.asked, strict=True):
+        for field, node, paths in zip(schema, target.nodes, target.asked, strict=True):
             if field.name in target.partitions:
                 columns.append(constants[field.name])
                 continue
@@ -73,19 +81,25 @@ def fill(
             except ColumnNotFoundError as error:
                 if error.is_ambiguous:
                     raise
-                if not missing_is_null:
+                if not request.missing_is_null:
                     if file == target.source:
                         raise
                     raise lacks_column(file, field.name, target.source) from None
-                columns.append(null_of(field.type))
-    _require_same_types(columns, file, target)
+                found = None
+                if request.widens_types:
+                    found = _found_parts(reader, file, node)
+                columns.append(null_of(field.type) if found is None else found)
+    _require_fitting(columns, file, target, request)
     leaves = [leaf for c in columns if isinstance(c, SchemaNode) for leaf in c.leaves()]
     nodes = [
-        column if isinstance(column, SchemaNode) else node
-        for column, node in zip(columns, target.nodes, strict=True)
+        column
+        if isinstance(column, SchemaNode) and with_nulls(column.arrow_type) == with_nulls(kind)
+        else node
+        for column, node, kind in zip(columns, target.nodes, schema.types, strict=True)
     ]
     names = tuple(schema.names)
     filled = FileColumns(file, schema, tuple(nodes), tuple(columns), tuple(leaves), names)
+    query = request.query
     return _renamed(_with_places(filled, constants, query), query.renamed)
 
 
@@ -142,12 +156,41 @@ def _renamed(filled: FileColumns, names: Mapping[str, str]) -> FileColumns:
     )
 
 
-def _require_same_types(columns: Sequence[Filling], file: str, target: Target) -> None:
-    for field, column in zip(target.schema, columns, strict=True):
-        if isinstance(column, SchemaNode) and with_nulls(column.arrow_type) != with_nulls(
-            field.type
-        ):
-            raise SchemaMismatchError(
-                f"{file}: column {field.name!r} is {column.arrow_type} here and {field.type} in "
-                f"{target.source}; cast one of them, or scan them apart"
-            )
+def _found_parts(reader: FileReader, file: str, wanted: SchemaNode) -> SchemaNode | None:
+    """What a file has of a column of which it lacks parts, or what tells which of them are null.
+
+    None if it has no such column at all.
+    """
+    if reader.field_names.count(wanted.name) != 1:
+        return None
+    _, (top,) = reader.describe([reader.field_names.index(wanted.name)])
+    found = [_nearest(top, leaf.path[1:]).path for leaf in wanted.leaves()]
+    return resolved_field(reader, file, found)[1]
+
+
+def _nearest(top: SchemaNode, path: tuple[str, ...]) -> SchemaNode:
+    """A leaf, or the one that is easiest to read of what there is around it."""
+    around = top.find(path)
+    while around is None:
+        path = path[:-1]
+        around = top.find(path)
+    return min(around.leaves(), key=lambda leaf: (leaf.is_repeated, len(leaf.path)))
+
+
+def _require_fitting(
+    columns: Sequence[Filling], file: str, target: Target, request: ScanRequest
+) -> None:
+    """Refuse a type that the column of the result does not hold."""
+    for field, node, column in zip(target.schema, target.nodes, columns, strict=True):
+        if not isinstance(column, SchemaNode) or is_same(column.arrow_type, field.type):
+            continue
+        gains_fields = request.missing_is_null
+        if request.widens_types and holds(node, column, gains_fields):
+            continue
+        hint = ""
+        if not request.widens_types:
+            with suppress(NoWiderType):
+                merged(node, column, gains_fields)
+                hint = 'read a type that holds both with fs.scan(..., types="widen"), '
+        types = f"{column.arrow_type} here and {field.type}"
+        raise types_differ(file, field.name, types, target.source, hint)

@@ -40,6 +40,8 @@ class ScanRequest:
     query: Query = field(default_factory=Query)
     missing_is_null: bool = False
     """Whether a column that a file lacks is null there."""
+    widens_types: bool = False
+    """Whether a column that files store in several types has one that holds them all."""
     target: "Target | None" = None
     """The columns of the scan that this is a part of."""
     planned: tuple[PlannedBlock, ...] | None = None
