@@ -15,6 +15,7 @@ from fretsaw.model.blocks import Int64s
 from fretsaw.model.schema import Path, spelled
 from fretsaw.model.selection import RowSelection
 from fretsaw.predicates.expression import Column, Predicate
+from fretsaw.storage.hive import Hive
 
 Named: TypeAlias = Path | Column
 """How a user names a column of a projection."""
@@ -46,6 +47,18 @@ def to_names(names: Mapping[str, str]) -> dict[str, str]:
         if not isinstance(name, str):
             raise TypeError(f"a column is renamed from a str to a str, not {name!r}")
     return dict(names)
+
+
+def to_hive(hive: Hive) -> Hive:
+    """Whether folders are columns, or which of them and of what types."""
+    if isinstance(hive, bool):
+        return hive
+    is_typed = isinstance(hive, Mapping) and all(
+        isinstance(key, str) and isinstance(kind, pa.DataType) for key, kind in hive.items()
+    )
+    if not is_typed:
+        raise TypeError(f'hive is True, False, or types by names, {{"day": pa.string()}}: {hive!r}')
+    return dict(hive)
 
 
 def require_predicate(given: object) -> None:

@@ -22,6 +22,7 @@ from fretsaw.arguments import (
     require_batch_size,
     require_predicate,
     to_count,
+    to_hive,
     to_names,
     to_paths,
     to_row_numbers,
@@ -35,6 +36,7 @@ from fretsaw.model.schema import Path
 from fretsaw.model.selection import RowSelection
 from fretsaw.model.trace import trace
 from fretsaw.predicates.expression import Predicate
+from fretsaw.storage.hive import Hive
 from fretsaw.storage.listing import Sources, names_of, origins_of
 
 if TYPE_CHECKING:
@@ -60,6 +62,7 @@ def scan(
     *,
     missing: Literal["error", "null"] = "error",
     types: Literal["same", "widen"] = "same",
+    hive: Hive = True,
     indexes: bool = True,
     verify: bool = True,
     int96: Literal["ns", "us", "ms"] = "ns",
@@ -67,7 +70,9 @@ def scan(
     """Describe what to read of a file, a directory, a glob, or several; nothing is read yet.
 
     `missing="null"` reads a column that a file lacks as null there, `types="widen"` one that files
-    store in several types as the narrowest that holds them all. `indexes=False` believes no index
+    store in several types as the narrowest that holds them all. `hive=False` takes folders named
+    `key=value` for mere folders, `hive={"day": pa.string()}` says which are columns and of what
+    types. `indexes=False` believes no index
     of a file and tests every row, `verify` checks page checksums where a file has them, `int96` is
     the unit that INT96 timestamps become.
 
@@ -87,6 +92,7 @@ def scan(
             ReadOptions(indexes, verify, int96),
             missing_is_null=missing == "null",
             widens_types=types == "widen",
+            hive=to_hive(hive),
         )
     )
 
