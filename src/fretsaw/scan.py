@@ -63,6 +63,7 @@ def scan(
     missing: Literal["error", "null"] = "error",
     types: Literal["same", "widen"] = "same",
     hive: Hive = True,
+    on_corrupt: Literal["error", "skip"] = "error",
     indexes: bool = True,
     verify: bool = True,
     int96: Literal["ns", "us", "ms"] = "ns",
@@ -72,9 +73,9 @@ def scan(
     `missing="null"` reads a column that a file lacks as null there, `types="widen"` one that files
     store in several types as the narrowest that holds them all. `hive=False` takes folders named
     `key=value` for mere folders, `hive={"day": pa.string()}` says which are columns and of what
-    types. `indexes=False` believes no index
-    of a file and tests every row, `verify` checks page checksums where a file has them, `int96` is
-    the unit that INT96 timestamps become.
+    types. `on_corrupt="skip"` leaves out files that cannot be read, with a warning for each.
+    `indexes=False` believes no index of a file and tests every row, `verify` checks page checksums
+    where a file has them, `int96` is the unit that INT96 timestamps become.
 
     >>> import pyarrow as pa, pyarrow.parquet as pq, tempfile
     >>> path = tempfile.mkdtemp() + "/numbers.parquet"
@@ -86,12 +87,15 @@ def scan(
         raise ValueError(f"missing must be 'error' or 'null', not {missing!r}")
     if types not in ("same", "widen"):
         raise ValueError(f"types must be 'same' or 'widen', not {types!r}")
+    if on_corrupt not in ("error", "skip"):
+        raise ValueError(f"on_corrupt must be 'error' or 'skip', not {on_corrupt!r}")
     return Scan(
         ScanRequest(
             origins_of(sources),
             ReadOptions(indexes, verify, int96),
             missing_is_null=missing == "null",
             widens_types=types == "widen",
+            skips_corrupt=on_corrupt == "skip",
             hive=to_hive(hive),
         )
     )
@@ -359,14 +363,16 @@ class Scan:
         {"id":8,"city":null}
         """
         with importing:
+            from fretsaw.results import tables
             from fretsaw.results.write.files import write_file
             from fretsaw.results.write.formats import format_of
             from fretsaw.results.write.places import destination
 
         chosen, listing = format_of(path, format), self.request.listing()
         place = destination(path, listing.entries)
-        listed = Scan(replace(self.request, sources=listing))
-        return write_file(listed.batches(), listed.schema, place, chosen)
+        planner = Scan(replace(self.request, sources=listing))._planner()
+        batches = tables.to_batches(tables.stream(planner, STREAM_PIECE), BATCH_ROWS)
+        return write_file(batches, planner.columns.schema, place, chosen)
 
     def splits(self, target_bytes: int = 128 << 20) -> list["Scan"]:
         """Scans that partition this one by byte range, each of about `target_bytes`."""
@@ -379,21 +385,15 @@ class Scan:
 
         return [Scan(part) for part in splits_of(self.request, target_bytes)]
 
-    def to_spark(
-        self,
-        spark: "SparkSession",
-        ordered: bool = False,
-        on_corrupt: Literal["error", "skip"] = "error",
-    ) -> "DataFrame":
+    def to_spark(self, spark: "SparkSession", ordered: bool = False) -> "DataFrame":
         """The result as a data frame of Spark: planned now, read by its tasks when it is used.
 
-        `ordered` keeps the rows in the order of the files. `on_corrupt="skip"` leaves out files
-        that cannot be read.
+        `ordered` keeps the rows in the order of the files.
         """
         with importing:
             from fretsaw.spark.pipeline import Job
 
-        return Job(self, spark, ordered=ordered, on_corrupt=on_corrupt).dataframe()
+        return Job(self, spark, ordered=ordered).dataframe()
 
     # Inside -------------------------------------------------------------------------------------
 

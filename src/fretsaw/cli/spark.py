@@ -7,6 +7,7 @@ import re
 import sys
 import tempfile
 import time
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, BinaryIO
@@ -21,7 +22,7 @@ from fretsaw.cli.options import CommandOptions
 from fretsaw.cli.progress import Status, left_out
 from fretsaw.cli.reads import file_size, files_of
 from fretsaw.engine.explain import explain
-from fretsaw.errors import FretsawError
+from fretsaw.errors import CorruptFileWarning, FretsawError
 from fretsaw.spark.pipeline import Job
 
 _SETTINGS: dict[str, Any] = {"spark.ui.showConsoleProgress": "false", "spark.log.level": "ERROR"}
@@ -42,7 +43,9 @@ class OnSpark:
     def __init__(self, options: CommandOptions, master: str | None) -> None:
         self._total = sum(map(file_size, files_of(options.sources)))
         self._scan = options.scan()  # what is wrong with it is told before Spark is started
-        self._job = Job(self._scan, _session(master), on_corrupt=options.on_corrupt)
+        # The summary says what was skipped.
+        warnings.simplefilter("ignore", CorruptFileWarning)
+        self._job = Job(self._scan, _session(master))
         self._counted: int | None = None
 
     @property

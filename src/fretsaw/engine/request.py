@@ -43,6 +43,8 @@ class ScanRequest:
     """Whether a column that a file lacks is null there."""
     widens_types: bool = False
     """Whether a column that files store in several types has one that holds them all."""
+    skips_corrupt: bool = False
+    """Whether files that cannot be read are left out."""
     hive: Hive = True
     """Which folders are columns."""
     target: "Target | None" = None
