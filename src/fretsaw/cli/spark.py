@@ -19,7 +19,7 @@ from pyspark.sql import SparkSession
 
 from fretsaw.cli.engines import is_submitted
 from fretsaw.cli.options import CommandOptions
-from fretsaw.cli.progress import Status, left_out
+from fretsaw.cli.progress import Status, left_out, was_skipped
 from fretsaw.cli.reads import file_size, files_of
 from fretsaw.engine.explain import explain
 from fretsaw.errors import CorruptFileWarning, FretsawError
@@ -73,7 +73,6 @@ class OnSpark:
 
     def status(self) -> Status:
         report, planned = self._job.report, self._job.bytes
-        skipped = [f"{why}; it was skipped" for why in report.skipped]
         return Status(
             report.rows if self._counted is None else self._counted,
             report.bytes_read,
@@ -81,7 +80,7 @@ class OnSpark:
             report.requests,
             share=report.planned_bytes / planned if planned else None,
             tasks=report.tasks_done,
-            left_out=[*left_out(report.pruned), *skipped],
+            left_out=[*left_out(report.pruned), *map(was_skipped, report.skipped)],
         )
 
 
