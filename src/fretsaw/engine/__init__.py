@@ -5,7 +5,7 @@ In comes a `ScanRequest`; out come pieces of the result, in whatever shape `resu
 - `query`, `request`: what is asked for, before any file is opened
 - `files`, `corrupt_files`: open files, opened in order and a few ahead; those that are left out
 - `paths`, `target`, `columns`, `filling`: the columns asked for, and what each file gives to them
-- `row_numbers`, `widened_tests`: predicates on what no file has, and on what files store differently
+- `row_numbers`, `widened_tests`: predicates on what no file has, or files store differently
 - `planner`, `plan`: which rows of which blocks of which files (`FilePlan`, `BlockPlan`)
 - `pruning`: what paths, folders, statistics, filters, dictionaries and page indexes drop, and why
 - `pieces`: how much is decoded at a time
