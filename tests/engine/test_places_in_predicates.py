@@ -11,13 +11,13 @@ import pytest
 
 import fretsaw as fs
 from fretsaw import col
-from tests.support.formats import TURNS, even, writer_of, written
+from tests.support.formats import even, writer_of, written
 from tests.support.lake import small_pages
 
 COUNTS = (70, 0, 50, 1, 80)
 
 
-@pytest.fixture(scope="module", params=sorted(TURNS))
+@pytest.fixture(scope="module", params=["mixed", "parquet"])
 def lake(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("lake")
     first = 0
