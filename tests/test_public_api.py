@@ -14,6 +14,7 @@ def test_exports_are_pinned() -> None:
         "ColumnBatch",
         "ColumnBatches",
         "ColumnNotFoundError",
+        "CorruptFileWarning",
         "DataFile",
         "FileFormatError",
         "FretsawError",

@@ -14,6 +14,7 @@ from fretsaw.datafile import DataFile, open
 from fretsaw.engine.summary import Plan
 from fretsaw.errors import (
     ColumnNotFoundError,
+    CorruptFileWarning,
     FileFormatError,
     FretsawError,
     NotWritableError,
@@ -46,6 +47,7 @@ __all__ = [
     "ColumnBatch",
     "ColumnBatches",
     "ColumnNotFoundError",
+    "CorruptFileWarning",
     "DataFile",
     "FileFormatError",
     "FretsawError",

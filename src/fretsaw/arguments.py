@@ -4,7 +4,7 @@ What is no such thing is a `TypeError` or `ValueError` that says what was given 
 """
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -15,6 +15,7 @@ from fretsaw.model.blocks import Int64s
 from fretsaw.model.schema import Path, spelled
 from fretsaw.model.selection import RowSelection
 from fretsaw.predicates.expression import Column, Predicate
+from fretsaw.storage.hive import Hive
 
 Named: TypeAlias = Path | Column
 """How a user names a column of a projection."""
@@ -36,6 +37,28 @@ def to_paths(columns: Sequence[Named | list[Named]]) -> tuple[Path, ...]:
             raise TypeError(f"{column!r} is for predicates; select {spelled(path)!r}")
         paths.append(path)
     return tuple(paths)
+
+
+def to_names(names: Mapping[str, str]) -> dict[str, str]:
+    """Old and new names of columns."""
+    if not isinstance(names, Mapping):
+        raise TypeError(f'rename() takes names by names, {{"old": "new"}}, not {names!r}')
+    for name in (*names, *names.values()):
+        if not isinstance(name, str):
+            raise TypeError(f"a column is renamed from a str to a str, not {name!r}")
+    return dict(names)
+
+
+def to_hive(hive: Hive) -> Hive:
+    """Whether folders are columns, or which of them and of what types."""
+    if isinstance(hive, bool):
+        return hive
+    is_typed = isinstance(hive, Mapping) and all(
+        isinstance(key, str) and isinstance(kind, pa.DataType) for key, kind in hive.items()
+    )
+    if not is_typed:
+        raise TypeError(f'hive is True, False, or types by names, {{"day": pa.string()}}: {hive!r}')
+    return dict(hive)
 
 
 def require_predicate(given: object) -> None:

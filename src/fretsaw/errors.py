@@ -34,6 +34,10 @@ class FileFormatError(FretsawError):
         return error
 
 
+class CorruptFileWarning(UserWarning):
+    """A file was left out, or its rows end early, since it is corrupt: `on_corrupt="skip"`."""
+
+
 def not_text(source: str, column: str) -> FileFormatError:
     """The error for strings that are not UTF-8: Arrow passes them on, Python cannot hold them."""
     where = f"{source}: " if source else ""

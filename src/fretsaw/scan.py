@@ -7,7 +7,7 @@ for. Each result opens the file, resolves the query against it, and runs it.
 import operator
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import chain
@@ -22,6 +22,8 @@ from fretsaw.arguments import (
     require_batch_size,
     require_predicate,
     to_count,
+    to_hive,
+    to_names,
     to_paths,
     to_row_numbers,
 )
@@ -34,6 +36,7 @@ from fretsaw.model.schema import Path
 from fretsaw.model.selection import RowSelection
 from fretsaw.model.trace import trace
 from fretsaw.predicates.expression import Predicate
+from fretsaw.storage.hive import Hive
 from fretsaw.storage.listing import Sources, names_of, origins_of
 
 if TYPE_CHECKING:
@@ -58,15 +61,21 @@ def scan(
     sources: Sources,
     *,
     missing: Literal["error", "null"] = "error",
+    types: Literal["same", "widen"] = "same",
+    hive: Hive = True,
+    on_corrupt: Literal["error", "skip"] = "error",
     indexes: bool = True,
     verify: bool = True,
     int96: Literal["ns", "us", "ms"] = "ns",
 ) -> "Scan":
     """Describe what to read of a file, a directory, a glob, or several; nothing is read yet.
 
-    `missing="null"` reads a column that a file lacks as null there, `indexes=False` believes no
-    index of a file and tests every row, `verify` checks page checksums where a file has them,
-    `int96` is the unit that INT96 timestamps become.
+    `missing="null"` reads a column that a file lacks as null there, `types="widen"` one that files
+    store in several types as the narrowest that holds them all. `hive=False` takes folders named
+    `key=value` for mere folders, `hive={"day": pa.string()}` says which are columns and of what
+    types. `on_corrupt="skip"` leaves out files that cannot be read, with a warning for each.
+    `indexes=False` believes no index of a file and tests every row, `verify` checks page checksums
+    where a file has them, `int96` is the unit that INT96 timestamps become.
 
     >>> import pyarrow as pa, pyarrow.parquet as pq, tempfile
     >>> path = tempfile.mkdtemp() + "/numbers.parquet"
@@ -76,8 +85,20 @@ def scan(
     """
     if missing not in ("error", "null"):
         raise ValueError(f"missing must be 'error' or 'null', not {missing!r}")
-    options = ReadOptions(indexes, verify, int96)
-    return Scan(ScanRequest(origins_of(sources), options, missing_is_null=missing == "null"))
+    if types not in ("same", "widen"):
+        raise ValueError(f"types must be 'same' or 'widen', not {types!r}")
+    if on_corrupt not in ("error", "skip"):
+        raise ValueError(f"on_corrupt must be 'error' or 'skip', not {on_corrupt!r}")
+    return Scan(
+        ScanRequest(
+            origins_of(sources),
+            ReadOptions(indexes, verify, int96),
+            missing_is_null=missing == "null",
+            widens_types=types == "widen",
+            skips_corrupt=on_corrupt == "skip",
+            hive=to_hive(hive),
+        )
+    )
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -98,6 +119,30 @@ class Scan:
         if self.request.query.columns is not None:
             raise ValueError("select() was called before: name all columns in one call")
         return self._with(columns=to_paths(columns))
+
+    def drop(self, *columns: Named | list[Named]) -> "Scan":
+        """Read all but these columns, or parts of them by their paths; several calls add up.
+
+        >>> import pyarrow as pa, pyarrow.parquet as pq, tempfile
+        >>> path = tempfile.mkdtemp() + "/trips.parquet"
+        >>> pq.write_table(pa.table({"id": [7], "fare": [9.5], "tip": [1.0]}), path)
+        >>> scan(path).drop("tip").to_arrow().to_pylist()
+        [{'id': 7, 'fare': 9.5}]
+        """
+        return self._with(dropped=(*self.request.query.dropped, *to_paths(columns)))
+
+    def rename(self, names: Mapping[str, str]) -> "Scan":
+        """Give columns of the result other names; all else goes by those that the files have.
+
+        >>> import pyarrow as pa, pyarrow.parquet as pq, tempfile
+        >>> path = tempfile.mkdtemp() + "/trips.parquet"
+        >>> pq.write_table(pa.table({"id": [7, 8], "fare": [9.5, 12.0]}), path)
+        >>> scan(path).rename({"fare": "price"}).filter("fare > 10").to_arrow().to_pylist()
+        [{'id': 8, 'price': 12.0}]
+        """
+        if self.request.query.renamed:
+            raise ValueError("rename() was called before: give all new names in one call")
+        return self._with(renamed=to_names(names))
 
     def filter(self, *predicates: "Predicate | BlockPredicate | str") -> "Scan":
         """Read only the rows that match all, of the blocks that are kept; several calls are ANDed.
@@ -318,14 +363,16 @@ class Scan:
         {"id":8,"city":null}
         """
         with importing:
+            from fretsaw.results import tables
             from fretsaw.results.write.files import write_file
             from fretsaw.results.write.formats import format_of
             from fretsaw.results.write.places import destination
 
         chosen, listing = format_of(path, format), self.request.listing()
         place = destination(path, listing.entries)
-        listed = Scan(replace(self.request, sources=listing))
-        return write_file(listed.batches(), listed.schema, place, chosen)
+        planner = Scan(replace(self.request, sources=listing))._planner()
+        batches = tables.to_batches(tables.stream(planner, STREAM_PIECE), BATCH_ROWS)
+        return write_file(batches, planner.columns.schema, place, chosen)
 
     def splits(self, target_bytes: int = 128 << 20) -> list["Scan"]:
         """Scans that partition this one by byte range, each of about `target_bytes`."""
@@ -338,21 +385,15 @@ class Scan:
 
         return [Scan(part) for part in splits_of(self.request, target_bytes)]
 
-    def to_spark(
-        self,
-        spark: "SparkSession",
-        ordered: bool = False,
-        on_corrupt: Literal["error", "skip"] = "error",
-    ) -> "DataFrame":
+    def to_spark(self, spark: "SparkSession", ordered: bool = False) -> "DataFrame":
         """The result as a data frame of Spark: planned now, read by its tasks when it is used.
 
-        `ordered` keeps the rows in the order of the files. `on_corrupt="skip"` leaves out files
-        that cannot be read.
+        `ordered` keeps the rows in the order of the files.
         """
         with importing:
             from fretsaw.spark.pipeline import Job
 
-        return Job(self, spark, ordered=ordered, on_corrupt=on_corrupt).dataframe()
+        return Job(self, spark, ordered=ordered).dataframe()
 
     # Inside -------------------------------------------------------------------------------------
 
@@ -389,7 +430,8 @@ class Scan:
         """The same scan without columns that nobody looks at."""
         query = self.request.query
         may_lack_it = self.request.target is not None and self.request.missing_is_null
-        if query.columns is not None or may_lack_it or not isinstance(leaf, str | tuple):
+        is_all = query.columns is None and not query.dropped and not query.renamed
+        if not is_all or may_lack_it or not isinstance(leaf, str | tuple):
             return self
         name = leaf if isinstance(leaf, str) else ".".join(leaf)
         is_extra = name in (query.row_index, query.file_path)
@@ -397,7 +439,7 @@ class Scan:
 
     def _with(self, **changes: Any) -> "Scan":
         request = self.request
-        target = None if "columns" in changes else request.target
+        target = None if {"columns", "dropped"} & changes.keys() else request.target
         query = replace(request.query, **changes)
         return Scan(replace(request, query=query, target=target))
 

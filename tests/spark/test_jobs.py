@@ -6,6 +6,7 @@ Work is held against the report of a job, and against files whose other pages ar
 import io
 import os
 import pickle
+import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,7 @@ from fretsaw.spark.pipeline import Job
 from tests.support.spark_files import FORMATS, many, numbers, opened, put, rows_of
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
+SKIPPING = pytest.mark.filterwarnings("ignore::fretsaw.CorruptFileWarning")
 
 
 # Planning, splits and tasks
@@ -53,6 +55,7 @@ def test_footers_of_many_files_are_read_by_tasks(
     assert Job(fs.scan(folder, missing=missing).filter(col("n") > 3), spark).count() == 3 * count
 
 
+@SKIPPING
 def test_a_corrupt_file_among_many_is_found_by_tasks(spark: Any, tmp_path: Path) -> None:
     """Even where it is the one that would settle the columns."""
     count = pipeline.MANY_FILES + 20
@@ -62,7 +65,7 @@ def test_a_corrupt_file_among_many_is_found_by_tasks(spark: Any, tmp_path: Path)
         os.link(originals / "00000", folder / f"{at:05}")
     (folder / "00000").write_bytes((originals / "00000").read_bytes()[:-20])
     with fs.trace() as trace:
-        job = Job(fs.scan(folder), spark, on_corrupt="skip")
+        job = Job(fs.scan(folder, on_corrupt="skip"), spark)
         assert numbers(job.dataframe()) == [0, 1, 2, 3, 4] * (count - 1)
     assert len(opened(trace)) <= 5
     assert any("00000" in skipped for skipped in job.report.skipped)
@@ -177,39 +180,49 @@ def test_a_corrupt_file_fails_the_job_and_is_named(
         Job(fs.scan(damaged).filter(col("n") != 155), spark).count()
 
 
+@SKIPPING
 def test_a_corrupt_file_can_be_skipped(damaged: list[Path], planner: str, spark: Any) -> None:
-    scan = fs.scan(damaged)
+    scan = fs.scan(damaged, on_corrupt="skip")
     expected = [n for n in range(400) if n // 50 != 3]
-    job = Job(scan, spark, on_corrupt="skip")
+    job = Job(scan, spark)
     assert numbers(job.dataframe()) == expected
     [skipped] = job.report.skipped
     assert str(damaged[3]) in skipped
-    frame = scan.to_spark(spark, on_corrupt="skip")
+    frame = scan.to_spark(spark)
     assert sorted(numbers(frame)) == expected
-    job = Job(scan.filter(col("n") != 155), spark, on_corrupt="skip")
-    assert job.count() == len(expected)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", fs.CorruptFileWarning)
+        job = Job(scan.filter(col("n") != 155), spark)
+        assert job.count() == len(expected)
+    told = [str(one.message) for one in caught if one.category is fs.CorruptFileWarning]
+    assert len(told) == 1
+    assert "00003" in told[0]
     assert any(str(damaged[3]) in skipped for skipped in job.report.skipped)
 
 
+@SKIPPING
 def test_windows_count_the_rows_of_the_other_files(
     damaged: list[Path], planner: str, spark: Any
 ) -> None:
     expected = [n for n in range(400) if n // 50 != 3 and n != 155][120:260]
-    scan = fs.scan(damaged).filter(col("n") != 155).skip(120).head(140)
-    assert numbers(Job(scan, spark, on_corrupt="skip").dataframe()) == expected
+    whole = fs.scan(damaged, on_corrupt="skip")
+    scan = whole.filter(col("n") != 155).skip(120).head(140)
+    assert numbers(Job(scan, spark).dataframe()) == expected
 
 
+@SKIPPING
 @pytest.mark.parametrize("damage", [cut_short, data_wiped])
 def test_a_corrupt_first_file_is_skipped_in_a_folder_too(
     damage: Callable[[Path], None], planner: str, spark: Any, tmp_path: Path
 ) -> None:
     damage(many(tmp_path, 3, rows=50) / "00000")
-    job = Job(fs.scan(tmp_path), spark, on_corrupt="skip")
+    whole = fs.scan(tmp_path, on_corrupt="skip")
+    job = Job(whole, spark)
     assert numbers(job.dataframe()) == list(range(50, 150))
     assert any("00000" in skipped for skipped in job.report.skipped)
-    tail = fs.scan(tmp_path).filter(col("n") != 60).tail(120)
+    tail = whole.filter(col("n") != 60).tail(120)
     expected = [n for n in range(50, 150) if n != 60]
-    assert numbers(tail.to_spark(spark, ordered=True, on_corrupt="skip")) == expected
+    assert numbers(tail.to_spark(spark, ordered=True)) == expected
     for path in tmp_path.iterdir():
         damage(path)
     with pytest.raises(fs.FretsawError, match=str(tmp_path)):
@@ -227,7 +240,7 @@ def test_files_that_disagree_are_no_corruption(planner: str, spark: Any, tmp_pat
     many(tmp_path, 3)
     put(tmp_path / "00003", pa.table({"n": ["text"]}), "parquet", 1)
     with pytest.raises(Exception, match=r"00003.*'n'"):
-        fs.scan(tmp_path).to_spark(spark, on_corrupt="skip").toArrow()
+        fs.scan(tmp_path, on_corrupt="skip").to_spark(spark).toArrow()
     pq.write_table(pa.table({"m": [1]}), tmp_path / "00003")
     with pytest.raises(Exception, match=r"00003.*'n'"):
         fs.scan(tmp_path).to_spark(spark).toArrow()
@@ -239,8 +252,6 @@ def test_mistakes_are_told_before_a_task_runs(planner: str, lake: Lake, spark: A
         scan.select("fair").to_spark(spark)
     with pytest.raises(fs.PredicateTypeError):
         scan.filter(col("id") == "x").to_spark(spark)
-    with pytest.raises(ValueError, match="skip"):
-        scan.to_spark(spark, on_corrupt="ignore")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="row"):
         scan.select_rows([len(lake.rows)]).to_spark(spark).toArrow()
     with pytest.raises(fs.SourceNotFoundError):

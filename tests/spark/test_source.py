@@ -427,6 +427,18 @@ def test_corrupt_files_are_left_out_or_named(
         reader(tmp_path, onCorrupt="skip")
 
 
+def test_types_and_folders_as_options(tmp_path: Path) -> None:
+    for at, kind in enumerate((pa.int32(), pa.int64())):
+        (tmp_path / f"p=0{at}").mkdir()
+        pq.write_table(pa.table({"n": pa.array([at], kind)}), tmp_path / f"p=0{at}" / "file")
+    with pytest.raises(fs.SchemaMismatchError, match="widen"):
+        rows(reader(tmp_path))
+    assert rows(reader(tmp_path, types="widen")) == [{"n": 0, "p": 0}, {"n": 1, "p": 1}]
+    assert rows(reader(tmp_path, types="widen", hive="false")) == [{"n": 0}, {"n": 1}]
+    found = rows(reader(tmp_path, types="widen", hive='{"p": "string"}', filter="p = '01'"))
+    assert found == [{"n": 1, "p": "01"}]
+
+
 def test_indexes_that_lie_are_not_believed_where_that_is_asked_for(tmp_path: Path) -> None:
     (tmp_path / "lying.parquet").write_bytes(parquet_bounds(False))
     assert rows(reader(tmp_path, filter="x < 2")) == []
@@ -451,6 +463,9 @@ def test_indexes_that_lie_are_not_believed_where_that_is_asked_for(tmp_path: Pat
         ({"path": "a", "splitBytes": "1 elephant"}, "option splitBytes"),
         ({"path": "a", "missing": "nul"}, "option missing: error or null, not 'nul'"),
         ({"path": "a", "onCorrupt": "ignore"}, "option onCorrupt: error or skip"),
+        ({"path": "a", "types": "wider"}, "option types: same or widen"),
+        ({"path": "a", "hive": "maybe"}, "option hive: true, false, or types"),
+        ({"path": "a", "hive": '{"day": "dates"}'}, "option hive: true, false, or types"),
         ({"path": "a", "indexes": "no"}, "option indexes: true or false, not 'no'"),
         ({"path": "a", "columns": "a,,b"}, "option columns"),
         ({"path": "a", "columns": "[]"}, "option columns"),

@@ -8,7 +8,7 @@ import typer
 
 import fretsaw
 from fretsaw.cli.failures import reporting
-from fretsaw.cli.options import CommandOptions, column_names
+from fretsaw.cli.options import CommandOptions, column_names, new_names
 
 if TYPE_CHECKING:
     from fretsaw.cli.engines import Engines
@@ -56,6 +56,13 @@ class Missing(StrEnum):
     NULL = "null"
 
 
+class Types(StrEnum):
+    """What becomes of a column that files store in several types."""
+
+    SAME = "same"
+    WIDEN = "widen"
+
+
 SourcePaths: TypeAlias = Annotated[
     list[str], typer.Argument(help="Files, directories or globs.", metavar="SOURCES")
 ]
@@ -77,6 +84,23 @@ Tail: TypeAlias = Annotated[
 MissingIs: TypeAlias = Annotated[
     Missing, typer.Option(help="A column that one of the files lacks: an error, or null there.")
 ]
+TypesAre: TypeAlias = Annotated[
+    Types,
+    typer.Option(
+        help="A column that files store in several types: an error, or one that holds all."
+    ),
+]
+NoHive: TypeAlias = Annotated[
+    bool, typer.Option("--no-hive", help="Folders named key=value are no columns.")
+]
+Dropped: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option("--drop", metavar="NAMES", help="All but these columns; may be repeated."),
+]
+Renamed: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option("--rename", metavar="OLD=NEW", help="Another name for a column; may be repeated."),
+]
 WithRowIndex: TypeAlias = Annotated[
     bool, typer.Option("--with-row-index", help="Add the row number as a column, 'index'.")
 ]
@@ -96,9 +120,7 @@ Master: TypeAlias = Annotated[
 ]
 OnCorruptIs: TypeAlias = Annotated[
     OnCorrupt,
-    typer.Option(
-        "--on-corrupt", help="On Spark, a file that cannot be read: an error, or left out."
-    ),
+    typer.Option("--on-corrupt", help="A file that cannot be read: an error, or left out."),
 ]
 Quiet: TypeAlias = Annotated[
     bool, typer.Option("--quiet", "-q", help="No progress bar and no summary on stderr.")
@@ -124,7 +146,11 @@ def select(
     skip: Skip = None,
     head: Head = None,
     tail: Tail = None,
+    drop: Dropped = None,
+    rename: Renamed = None,
     missing: MissingIs = Missing.ERROR,
+    types: TypesAre = Types.SAME,
+    no_hive: NoHive = False,
     with_row_index: WithRowIndex = False,
     with_file_path: WithFilePath = False,
     output: Annotated[
@@ -162,8 +188,12 @@ def select(
         with_file_path,
         on_corrupt.value,
         not no_indexes,
+        types.value,
+        not no_hive,
+        column_names(drop or (), "--drop") or (),
+        new_names(rename or ()),
     )
-    engines = _engines(engine, master, on_corrupt, quiet)
+    engines = _engines(engine, master, quiet)
     if output is not None:
         work.write(options, engines, output, chosen)
     elif chosen == "table":
@@ -181,6 +211,8 @@ def count(
     head: Head = None,
     tail: Tail = None,
     missing: MissingIs = Missing.ERROR,
+    types: TypesAre = Types.SAME,
+    no_hive: NoHive = False,
     no_indexes: NoIndexes = False,
     engine: EngineIs = None,
     master: Master = None,
@@ -201,8 +233,10 @@ def count(
         missing.value,
         on_corrupt=on_corrupt.value,
         indexes=not no_indexes,
+        types=types.value,
+        hive=not no_hive,
     )
-    work.count(options, _engines(engine, master, on_corrupt, quiet))
+    work.count(options, _engines(engine, master, quiet))
 
 
 @app.command()
@@ -214,7 +248,11 @@ def explain(
     skip: Skip = None,
     head: Head = None,
     tail: Tail = None,
+    drop: Dropped = None,
+    rename: Renamed = None,
     missing: MissingIs = Missing.ERROR,
+    types: TypesAre = Types.SAME,
+    no_hive: NoHive = False,
     with_row_index: WithRowIndex = False,
     with_file_path: WithFilePath = False,
     run: Annotated[
@@ -243,8 +281,12 @@ def explain(
         with_file_path,
         on_corrupt.value,
         not no_indexes,
+        types.value,
+        not no_hive,
+        column_names(drop or (), "--drop") or (),
+        new_names(rename or ()),
     )
-    work.explain(options, _engines(engine, master, on_corrupt, quiet), run)
+    work.explain(options, _engines(engine, master, quiet), run)
 
 
 def _format(format: OutputFormat | None, output: str | None) -> str:
@@ -269,14 +311,10 @@ def _check_window(skip: int | None, head: int | None, tail: int | None) -> None:
         raise typer.BadParameter("--tail excludes --skip and --head")
 
 
-def _engines(
-    engine: EngineName | None, master: str | None, on_corrupt: OnCorrupt, quiet: bool
-) -> "Engines":
+def _engines(engine: EngineName | None, master: str | None, quiet: bool) -> "Engines":
     from fretsaw.cli.engines import Engines, is_submitted
 
     on_spark = is_submitted() if engine is None else engine is EngineName.SPARK
     if master is not None and not on_spark:
         raise typer.BadParameter("--master is Spark's: add --engine spark")
-    if on_corrupt is OnCorrupt.SKIP and not on_spark:
-        raise typer.BadParameter("--on-corrupt skip is for Spark: add --engine spark")
     return Engines(on_spark, master, quiet)

@@ -4,6 +4,7 @@ An engine is opened for the options of a command, and says at any time what it h
 """
 
 import os
+import warnings
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ import pyarrow as pa
 from fretsaw.cli.options import CommandOptions
 from fretsaw.cli.progress import Status
 from fretsaw.cli.reads import Reads, files_of
-from fretsaw.errors import FretsawError
+from fretsaw.errors import CorruptFileWarning, FretsawError
 from fretsaw.model.trace import trace
 
 
@@ -60,6 +61,8 @@ class Engines:
         elif self.quiet:
             yield Local(options, None)
         else:
+            # The summary says what was skipped.
+            warnings.simplefilter("ignore", CorruptFileWarning)
             with trace() as traced:
                 reads = Reads(traced, options.sources, reads_all=not options.has_window)
                 yield Local(options, reads)

@@ -1,8 +1,8 @@
 """What a command asks for, and the scan that reads it."""
 
 import csv
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from fretsaw.scan import Scan, scan
@@ -23,6 +23,10 @@ class CommandOptions:
     file_path: bool = False
     on_corrupt: Literal["error", "skip"] = "error"
     indexes: bool = True
+    types: Literal["same", "widen"] = "same"
+    hive: bool = True
+    dropped: Sequence[str] = ()
+    renamed: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def has_window(self) -> bool:
@@ -33,9 +37,20 @@ class CommandOptions:
         """The scan that reads this; no file is opened yet."""
         if "" in self.sources:
             raise ValueError("a source is the path of a file or directory, or a glob, not empty")
-        asked = scan(list(self.sources), missing=self.missing, indexes=self.indexes)
+        asked = scan(
+            list(self.sources),
+            missing=self.missing,
+            types=self.types,
+            hive=self.hive,
+            on_corrupt=self.on_corrupt,
+            indexes=self.indexes,
+        )
         if self.columns is not None:
             asked = asked.select(*self.columns)
+        if self.dropped:
+            asked = asked.drop(*self.dropped)
+        if self.renamed:
+            asked = asked.rename(self.renamed)
         for condition in self.where:
             asked = asked.filter(condition)
         if self.skip is not None:
@@ -55,7 +70,18 @@ class CommandOptions:
         return replace(self, head=rows if self.head is None else min(rows, self.head))
 
 
-def column_names(lists: Sequence[str]) -> list[str] | None:
+def new_names(pairs: Sequence[str]) -> dict[str, str]:
+    """The names in pairs such as `old=new`.
+
+    >>> new_names(["fare=price", "a=b=c"])
+    {'fare': 'price', 'a': 'b=c'}
+    """
+    if not all(old and new for old, _, new in (pair.partition("=") for pair in pairs)):
+        raise ValueError("--rename: a name, =, and the new one, as in fare=price")
+    return {old: new for old, _, new in (pair.partition("=") for pair in pairs)}
+
+
+def column_names(lists: Sequence[str], option: str = "--columns") -> list[str] | None:
     """The names in lists such as `a,b.c`; one that has a comma itself goes in double quotes.
 
     >>> column_names(["id, address.city", '"last, first"'])
@@ -66,7 +92,7 @@ def column_names(lists: Sequence[str]) -> list[str] | None:
     try:
         names = [name for row in csv.reader(lists, skipinitialspace=True) for name in row]
     except csv.Error:
-        raise ValueError("--columns: names with commas between them, on one line") from None
+        raise ValueError(f"{option}: names with commas between them, on one line") from None
     if "" in names or (lists and not names):
-        raise ValueError("--columns: a name is empty; leave the option out for all columns")
+        raise ValueError(f"{option}: a name is empty; leave the option out for all columns")
     return [name.strip() for name in names] or None

@@ -71,6 +71,11 @@ class Status:
         return "; ".join(parts)
 
 
+def was_skipped(why: str) -> str:
+    """What is said of a corrupt file that was left out."""
+    return f"{why}; it was skipped"
+
+
 def left_out(dropped: Mapping[tuple[str, str], int]) -> list[str]:
     """What was ruled out, of which level by which source.
 

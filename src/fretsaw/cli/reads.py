@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TypeVar
 
-from fretsaw.cli.progress import Status, left_out
+from fretsaw.cli.progress import Status, left_out, was_skipped
 from fretsaw.model.trace import Trace
 from fretsaw.storage.listing import Entry, list_sources, origins_of
 
@@ -34,6 +34,7 @@ class Reads:
         self._requests = 0
         self._reached = 0
         self._left_out: Counter[tuple[str, str]] = Counter()
+        self._skipped: dict[str, None] = {}
 
     def status(self, rows: int) -> Status:
         """What was read until now, for so many rows."""
@@ -46,7 +47,7 @@ class Reads:
                 self._total,
                 self._requests,
                 share=self._reached / self._total if known else None,
-                left_out=left_out(self._left_out),
+                left_out=[*left_out(self._left_out), *map(was_skipped, self._skipped)],
             )
 
     def sum_up(self) -> None:
@@ -58,6 +59,8 @@ class Reads:
                 if event.why == "data":
                     place = self._begins.get(event.path, 0) + event.offset + event.length
                     self._reached = max(self._reached, place)
+            for skipped in _taken(self._trace.skipped):
+                self._skipped[skipped.reason] = None
             for decision in _taken(self._trace.pruned):
                 if decision.dropped:
                     self._left_out[decision.level, decision.source] += decision.dropped

@@ -7,6 +7,7 @@ import re
 import sys
 import tempfile
 import time
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, BinaryIO
@@ -18,10 +19,10 @@ from pyspark.sql import SparkSession
 
 from fretsaw.cli.engines import is_submitted
 from fretsaw.cli.options import CommandOptions
-from fretsaw.cli.progress import Status, left_out
+from fretsaw.cli.progress import Status, left_out, was_skipped
 from fretsaw.cli.reads import file_size, files_of
 from fretsaw.engine.explain import explain
-from fretsaw.errors import FretsawError
+from fretsaw.errors import CorruptFileWarning, FretsawError
 from fretsaw.spark.pipeline import Job
 
 _SETTINGS: dict[str, Any] = {"spark.ui.showConsoleProgress": "false", "spark.log.level": "ERROR"}
@@ -42,7 +43,9 @@ class OnSpark:
     def __init__(self, options: CommandOptions, master: str | None) -> None:
         self._total = sum(map(file_size, files_of(options.sources)))
         self._scan = options.scan()  # what is wrong with it is told before Spark is started
-        self._job = Job(self._scan, _session(master), on_corrupt=options.on_corrupt)
+        # The summary says what was skipped.
+        warnings.simplefilter("ignore", CorruptFileWarning)
+        self._job = Job(self._scan, _session(master))
         self._counted: int | None = None
 
     @property
@@ -70,7 +73,6 @@ class OnSpark:
 
     def status(self) -> Status:
         report, planned = self._job.report, self._job.bytes
-        skipped = [f"{why}; it was skipped" for why in report.skipped]
         return Status(
             report.rows if self._counted is None else self._counted,
             report.bytes_read,
@@ -78,7 +80,7 @@ class OnSpark:
             report.requests,
             share=report.planned_bytes / planned if planned else None,
             tasks=report.tasks_done,
-            left_out=[*left_out(report.pruned), *skipped],
+            left_out=[*left_out(report.pruned), *map(was_skipped, report.skipped)],
         )
 
 

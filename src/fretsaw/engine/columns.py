@@ -1,134 +1,28 @@
 """The columns of the result: settled once, then filled by each file of the scan.
 
-A `FileColumns` says what one file gives: leaves to decode, values of its folders, or nulls; files
-with one schema share it, and the condition that the predicate becomes for them.
+Files with one schema share how they fill the columns (`FileColumns`), and the condition that the
+predicate becomes for them.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Literal, TypeAlias
+from collections.abc import Container, Iterator, Sequence
+from dataclasses import replace
 
 import pyarrow as pa
 
 from fretsaw.engine.files import Files, OpenFile
-from fretsaw.engine.paths import (
-    READ_ALL,
-    SCAN_ALONE,
-    TEST_ANOTHER,
-    find_column,
-    lacks_column,
-)
+from fretsaw.engine.filling import FileColumns, fill
+from fretsaw.engine.paths import READ_ALL, TEST_ANOTHER, find_column, lacks_column, name_is_taken
 from fretsaw.engine.request import ScanRequest
-from fretsaw.engine.target import Target, made_up, require_unique, resolved_field, target_of, union
-from fretsaw.errors import ColumnNotFoundError, SchemaMismatchError
-from fretsaw.formats.interface import FileReader
+from fretsaw.engine.row_numbers import number_node
+from fretsaw.engine.target import Target, target_of, union, widened_node, widest, without
+from fretsaw.engine.widened_tests import as_stored, as_widened
+from fretsaw.errors import ColumnNotFoundError
 from fretsaw.model.locks import once
-from fretsaw.model.schema import Path, SchemaNode, spelled, with_nulls
+from fretsaw.model.schema import Path, SchemaNode, spelled
 from fretsaw.predicates.bind import Found, resolve
 from fretsaw.predicates.condition import Condition
 from fretsaw.predicates.expression import columns_of
 from fretsaw.storage.listing import Listing
-
-Filling: TypeAlias = SchemaNode | pa.Scalar | Literal["row index"]
-"""What a column is filled with: a node to read, the value it has in all of a file, or numbers."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class FileColumns:
-    """What a file gives to each column of the result."""
-
-    file: str
-    schema: pa.Schema
-    nodes: tuple[SchemaNode, ...]
-    """The tree of each column; of one that the file lacks, as another file has it."""
-    columns: tuple[Filling, ...]
-    leaves: tuple[SchemaNode, ...]
-
-    def of_file(self, file: str, constants: Mapping[str, pa.Scalar]) -> "FileColumns":
-        """The same for another file with the same schema, and with values of its own."""
-        columns = tuple(
-            constants.get(name, column) if isinstance(column, pa.Scalar) else column
-            for name, column in zip(self.schema.names, self.columns, strict=True)
-        )
-        return replace(self, file=file, columns=columns)
-
-
-def null_of(arrow_type: pa.DataType) -> pa.Scalar:
-    """A null of any type; `pa.scalar` knows no lists of extension types."""
-    return pa.nulls(1, arrow_type)[0]
-
-
-def fill(
-    reader: FileReader,
-    file: str,
-    target: Target,
-    constants: Mapping[str, pa.Scalar],
-    missing_is_null: bool,
-    row_index: str | None,
-    file_path: str | None,
-) -> FileColumns:
-    """Fill the target's columns from one file; its path is among the `constants`."""
-    columns: list[Filling] = []
-    schema = target.schema
-    if tuple(reader.field_names) == target.names:
-        columns = list(reader.describe(range(len(schema)))[1])
-    else:
-        wanted = set(schema.names)
-        own = [p for p, name in enumerate(reader.field_names) if name in wanted]
-        reader.describe(own)  # all at once
-        require_unique(schema.names, target.source)
-        hint = READ_ALL if file == target.source else SCAN_ALONE
-        for field, paths in zip(schema, target.asked, strict=True):
-            if field.name in target.partitions:
-                columns.append(constants[field.name])
-                continue
-            try:
-                columns.append(resolved_field(reader, file, paths, hint)[1])
-            except ColumnNotFoundError as error:
-                if error.is_ambiguous:
-                    raise
-                if not missing_is_null:
-                    if file == target.source:
-                        raise
-                    raise lacks_column(file, field.name, target.source) from None
-                columns.append(null_of(field.type))
-    _require_same_types(columns, file, target)
-    leaves = [leaf for c in columns if isinstance(c, SchemaNode) for leaf in c.leaves()]
-    nodes = [
-        column if isinstance(column, SchemaNode) else node
-        for column, node in zip(columns, target.nodes, strict=True)
-    ]
-    _require_new(file, schema.names, row_index, file_path)
-    if row_index is not None:
-        field = pa.field(row_index, pa.int64(), nullable=False)
-        schema = schema.insert(0, field)
-        nodes.insert(0, made_up(field))
-        columns.insert(0, "row index")
-    if file_path is not None:
-        field = pa.field(file_path, pa.string(), nullable=False)
-        schema = schema.append(field)
-        nodes.append(made_up(field))
-        columns.append(constants[file_path])
-    return FileColumns(file, schema, tuple(nodes), tuple(columns), tuple(leaves))
-
-
-def _require_same_types(columns: Sequence[Filling], file: str, target: Target) -> None:
-    for field, column in zip(target.schema, columns, strict=True):
-        if isinstance(column, SchemaNode) and with_nulls(column.arrow_type) != with_nulls(
-            field.type
-        ):
-            raise SchemaMismatchError(
-                f"{file}: column {field.name!r} is {column.arrow_type} here and {field.type} in "
-                f"{target.source}; cast one of them, or scan them apart"
-            )
-
-
-def _require_new(
-    file: str, names: Sequence[str], row_index: str | None, file_path: str | None
-) -> None:
-    for name in (row_index, file_path):
-        if name is not None and (name in names or row_index == file_path):
-            raise ValueError(f"{file}: there is a column {name!r} already; choose another name")
 
 
 class Columns:
@@ -138,6 +32,7 @@ class Columns:
         self._files = files
         self._listing = listing
         self._query = request.query
+        self._request = request
         self._missing_is_null = request.missing_is_null
         self._settled = request.target
         self._of_schema: dict[object, FileColumns] = {}
@@ -158,7 +53,7 @@ class Columns:
         _ = self.schema
         if self._query.predicate is not None:
             if self._missing_is_null and not self._listing.is_split:
-                for file, _ in self._where_found(self._checked, TEST_ANOTHER):
+                for file, _ in self._where_found(self._checked, self._made, TEST_ANOTHER):
                     self.condition(file)
             self.condition(self._files.first)
 
@@ -170,15 +65,7 @@ class Columns:
         same = self._of_schema.get(file.reader.fields)
         if same is not None:
             return same.of_file(file.name, constants)
-        found = fill(
-            file.reader,
-            file.name,
-            self.target,
-            constants,
-            self._missing_is_null,
-            self._query.row_index,
-            self._query.file_path,
-        )
+        found = fill(file.reader, file.name, self.target, constants, self._request)
         self._of_schema[file.reader.fields] = found
         return found
 
@@ -186,17 +73,32 @@ class Columns:
         """The predicate for one file; files with the same schema and folders share it."""
         assert self._query.predicate is not None
         constants = {}
-        if any(spelled(path) in self._listing.partitions.names for path in self._checked):
+        row_index, file_path = self._query.row_index, self._query.file_path
+        names = {spelled(path) for path in self._checked}
+        if names & {*self._listing.partitions.names}:
             constants = self._listing.constants(file.entry)
+        if file_path in names:
+            constants[file_path] = pa.scalar(file.name)
         key = (file.reader.fields, *(value.as_py() for value in constants.values()))
         if key in self._conditions:
             return self._conditions[key]
+        leaves: dict[int, SchemaNode] = {}
 
         def find(path: Path) -> Found:
-            if spelled(path) in constants:
-                return constants[spelled(path)]
+            name = spelled(path)
+            if name in (row_index, file_path) and name in file.reader.field_names:
+                raise name_is_taken(file.name, name)
+            if name == row_index:
+                return (node := number_node(name)), node
+            if name in constants:
+                return constants[name]
             try:
-                return find_column(file.reader, file.name, path, TEST_ANOTHER)
+                top, node = find_column(file.reader, file.name, path, TEST_ANOTHER)
+                wide = widened_node(self.target, path) if self._request.widens_types else None
+                if wide is None:
+                    return top, node
+                leaves.update((leaf.leaf_index, leaf) for leaf in node.leaves())
+                return as_widened(top, node, wide)
             except ColumnNotFoundError as error:
                 if error.is_ambiguous:
                     raise
@@ -204,9 +106,10 @@ class Columns:
                     return pa.scalar(None)
                 if self._settled is None and file is self._files.first:
                     raise
-                raise lacks_column(file.name, spelled(path), self.target.source) from None
+                raise lacks_column(file.name, name, self.target.source) from None
 
-        self._conditions[key] = resolve(self._query.predicate, find, file.name)
+        resolved = resolve(self._query.predicate, find, file.name)
+        self._conditions[key] = as_stored(resolved, leaves)
         return self._conditions[key]
 
     @once
@@ -214,27 +117,84 @@ class Columns:
         """The columns of the result; a part of a scan has those of the whole."""
         if self._settled is not None:
             return self._settled
+        return without(self._whole_target(), self._query.dropped_from_files)
+
+    def _whole_target(self) -> Target:
+        """The columns of the result and those that are dropped from it."""
         listing, columns = self._listing, self._query.columns
+        if self._request.widens_types and listing.several:
+            return self._widened_target()
         if self._missing_is_null:
             # Any file may be the first to have a column.
             targets = [
                 target_of(file.reader, file.name, found, listing.partitions, listing.several)
-                for file, found in self._where_found(columns)
+                for file, found in self._where_found(columns, listing.partitions.names)
             ]
             if targets:
                 return union(targets, columns)
         first = self._files.settling
         return target_of(first.reader, first.name, columns, listing.partitions, listing.several)
 
+    def _widened_target(self) -> Target:
+        """The columns with types that hold what every file has, and what the predicate tests."""
+        partitions, columns = self._listing.partitions, self._query.columns
+        targets: list[Target] = []
+        tested: dict[Path, SchemaNode] = {}
+        absent: dict[Path, ColumnNotFoundError] = {}
+        for file in self._files.all_in_order():
+            found: Sequence[Path] | None = columns
+            if columns is not None and (targets or self._missing_is_null):
+                found = [c for c in columns if self._has(file, c, partitions.names, absent)]
+            targets.append(target_of(file.reader, file.name, found, partitions, True))
+            for path in self._checked:
+                if self._has(file, path, self._made, {}) and spelled(path) not in self._made:
+                    _, node = find_column(file.reader, file.name, path, TEST_ANOTHER)
+                    widest(tested, path, node, file.name, self._missing_is_null)
+        for column, error in absent.items():
+            if not any(column in paths for target in targets for paths in target.asked):
+                raise error
+        whole = union(targets, columns, self._missing_is_null, widens_types=True)
+        return replace(whole, tested=tuple(tested.items()))
+
+    def _has(
+        self,
+        file: OpenFile,
+        column: Path,
+        made: Container[str],
+        absent: dict[Path, ColumnNotFoundError],
+    ) -> bool:
+        """Whether a file has a column, or it is made for it; `absent` are those that it has not."""
+        try:
+            if spelled(column) not in made:
+                find_column(file.reader, file.name, column)
+        except ColumnNotFoundError as error:
+            if error.is_ambiguous:
+                raise
+            absent.setdefault(column, error)
+            return False
+        return True
+
     @once
     def _checked(self) -> Sequence[Path]:
         """The columns that the predicate tests."""
         return [] if self._query.predicate is None else list(columns_of(self._query.predicate))
 
+    @once
+    def _made(self) -> Container[str]:
+        """The columns that predicates find though no file has them."""
+        added = filter(None, (self._query.row_index, self._query.file_path))
+        return frozenset((*self._listing.partitions.names, *added))
+
     def _where_found(
-        self, columns: Sequence[Path] | None, if_repeated: str = READ_ALL
+        self,
+        columns: Sequence[Path] | None,
+        made: Container[str],
+        if_repeated: str = READ_ALL,
     ) -> Iterator[tuple[OpenFile, Sequence[Path] | None]]:
-        """For each file, the columns that no file before it has; no predicate leaves one out."""
+        """For each file, the columns that no file before it has; no predicate leaves one out.
+
+        Those that are `made` of where a file lies need not be in any.
+        """
         missing = list(columns or [])
         error: ColumnNotFoundError | None = None
         for file in self._files.all_in_order():
@@ -244,7 +204,7 @@ class Columns:
             found = []
             for column in missing:
                 try:
-                    if spelled(column) not in self._listing.partitions.names:
+                    if spelled(column) not in made:
                         find_column(file.reader, file.name, column, if_repeated)
                     found.append(column)
                 except ColumnNotFoundError as not_here:

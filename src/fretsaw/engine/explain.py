@@ -163,7 +163,7 @@ def _of_file(planner: Planner, plan: FilePlan, piece_bytes: int) -> _FileSummary
     blocks: list[BlockSummary] = []
     proven = 0
     backward = planner.query.predicate is not None and planner.query.window.tail is not None
-    for group, dropped_there in plan.block_plans(few=False, backward=backward):
+    for group, dropped_there in planner.block_plans(plan, few=False, backward=backward):
         verdicts += dropped_there
         for block in group:  # what it has read is let go of with the group
             pages = _pages(planner, plan, block, piece_bytes)

@@ -15,6 +15,7 @@ from typing import cast
 import pyarrow as pa
 
 from fretsaw.engine import threads
+from fretsaw.engine.corrupt_files import CorruptFiles
 from fretsaw.engine.pieces import fits_whole
 from fretsaw.errors import FileFormatError
 from fretsaw.formats import registry
@@ -152,14 +153,16 @@ def open_in_order(
     likely: Callable[[], int],
     like: FileReader | None = None,
     passed_over: list[Entry] | None = None,
+    corrupt: CorruptFiles | None = None,
 ) -> Iterator[OpenFile]:
     """Open files one after the other; what is no file to read in a directory is passed over.
 
-    `likely` says how many files will surely be asked for behind the current one.
+    `likely` says how many files will surely be asked for behind the current one. Of the `corrupt`
+    ones, those whose footers cannot be read are left out, if they may be.
     """
     others = [] if passed_over is None else passed_over
     waiting = iter(entries)
-    ahead: deque[threads.Task[OpenFile | None]] = deque()
+    ahead: deque[tuple[Entry, threads.Started[OpenFile | None]]] = deque()
     opened, is_slow = 0, False
     try:
         while True:
@@ -168,23 +171,31 @@ def open_in_order(
                 entry = next(waiting, None)
                 if entry is None:
                     break
-                ahead.append(threads.start(_open_if_readable, entry, options, like, others))
-            if ahead:
-                file = ahead.popleft().result()
-            else:
-                entry = next(waiting, None)
-                if entry is None:
-                    return
-                began = time.perf_counter()
-                file = _open_if_readable(entry, options, like, others)
-                is_slow = time.perf_counter() - began > _SLOW
+                task = threads.start(_open_if_readable, entry, options, like, others)
+                ahead.append((entry, task))
+            try:
+                if ahead:
+                    entry, task = ahead.popleft()
+                    file = task.result()
+                else:
+                    entry = next(waiting, None)
+                    if entry is None:
+                        return
+                    began = time.perf_counter()
+                    file = _open_if_readable(entry, options, like, others)
+                    is_slow = time.perf_counter() - began > _SLOW
+            except FileFormatError as error:
+                if corrupt is None or entry is None or not corrupt.may_skip:
+                    raise
+                corrupt.leave_out(entry, error)
+                file = None
             opened += 1
             if file is not None:
                 like = file.reader
                 yield file
             del file  # it is closed with the last piece of work that reads it
     finally:
-        threads.abandon(ahead)
+        threads.abandon(task for _, task in ahead)
 
 
 def _open_if_readable(
@@ -212,11 +223,13 @@ class Files:
         options: ReadOptions,
         opened: OpenFile | None,
         is_settled: bool,
+        corrupt: CorruptFiles,
     ) -> None:
         self._listing = listing
         self._entries = entries
         self._options = options
         self._opened = opened
+        self._corrupt = corrupt
         # Folders may drop the very file that settles the columns; not those of a part of a scan.
         self._settles_apart = not is_settled and len(entries) < len(listing.entries)
         self._most_rows = 0
@@ -254,9 +267,10 @@ class Files:
         ordered = entries[::-1] if backward else entries
         like = None if first is None else first.reader
         likely, others = (lambda: self._likely), self.passed_over
-        for file in open_in_order(ordered, self._options, likely, like, others):
+        for file in open_in_order(ordered, self._options, likely, like, others, self._corrupt):
             found.add(file.entry.found_in)
             yield file
+        found |= {entry.found_in for entry in self._corrupt.entries}
         for entry in entries:
             if entry.found_in not in found and not self._listing.is_split:
                 raise nothing_in(str(entry.found_in))
@@ -274,7 +288,9 @@ class Files:
             yield self.settling
             like = self.settling.reader
             entries = entries[entries.index(self.settling.entry) + 1 :]
-        yield from open_in_order(entries, self._options, lambda: self._likely, like)
+        yield from open_in_order(
+            entries, self._options, lambda: self._likely, like, corrupt=self._corrupt
+        )
 
     def expect(self, rows: int | None, file: OpenFile) -> None:
         """So many more rows are needed behind this file; None: all that there are."""
@@ -286,7 +302,8 @@ class Files:
         self._likely = sys.maxsize
 
     def _first_listed(self) -> OpenFile:
-        first = next(open_in_order(self._listing.entries, self._options, lambda: 0), None)
+        entries, corrupt = self._listing.entries, self._corrupt
+        first = next(open_in_order(entries, self._options, lambda: 0, corrupt=corrupt), None)
         if first is None:
-            raise nothing_in(self._listing.name)
+            raise corrupt.first_error or nothing_in(self._listing.name)
         return first

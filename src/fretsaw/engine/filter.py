@@ -21,7 +21,7 @@ from fretsaw.formats.interface import Found, OutsideBounds, Search
 from fretsaw.model.blocks import Bounds, PageIndex
 from fretsaw.model.schema import SchemaNode
 from fretsaw.model.selection import RowSelection
-from fretsaw.predicates.condition import Check, Condition, Every, Some, checks_of
+from fretsaw.predicates.condition import Check, Condition, Every, InRows, Some, checks_of
 from fretsaw.predicates.evaluate import matches, page_outside
 from fretsaw.predicates.value_set import EVERYTHING, ValueSet
 from fretsaw.storage import requests
@@ -60,6 +60,8 @@ class Selectivity:
                 return prod(map(self.share, parts))
             case Some(parts):
                 return 1 - prod(1 - self.share(part) for part in parts)
+            case InRows(rows):
+                return rows.selected_count / rows.row_count
         return float(condition)
 
 
@@ -115,6 +117,8 @@ class _Finder:
                 for part in sorted(parts, key=partial(self._cost_to_find, rows)):
                     found |= self.find(part, rows & ~found)
                 return found
+            case InRows(known):
+                return rows & known
         return rows if condition else RowSelection.none(rows.row_count)
 
     def _check(self, check: Check, rows: RowSelection) -> RowSelection:

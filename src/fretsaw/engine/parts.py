@@ -43,7 +43,7 @@ def parts_of(request: ScanRequest, target_bytes: int) -> Iterator[ScanPart]:
         blocks: list[Block] = []
         planned: list[PlannedBlock] = []
         sizes: list[int] = []
-        for group, verdicts in plan.block_plans(few=False, backward=False):
+        for group, verdicts in planner.block_plans(plan, few=False, backward=False):
             tell(plan.file, verdicts, told)
             for block in group:  # what it has read is let go of with the group
                 blocks.append(block.block)

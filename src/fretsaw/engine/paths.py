@@ -32,6 +32,21 @@ def lacks_column(file: str, name: str, source: str) -> SchemaMismatchError:
     )
 
 
+def name_is_taken(file: str, name: str) -> ValueError:
+    """The error for a column that would have the name of another."""
+    return ValueError(f"{file}: there is a column {name!r} already; choose another name")
+
+
+def types_differ(
+    file: str, name: str, types: str, source: str, hint: str = ""
+) -> SchemaMismatchError:
+    """The error for a column of two types that one result cannot have."""
+    return SchemaMismatchError(
+        f"{file}: column {name!r} is {types} in {source}; {hint}cast one of them, or scan them "
+        "apart"
+    )
+
+
 def top_level(
     names: Sequence[str], column: Path, file: str, if_repeated: str = READ_ALL
 ) -> tuple[int, Path | None]:

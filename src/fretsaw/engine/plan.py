@@ -16,6 +16,7 @@ from fretsaw.engine.files import OpenFile
 from fretsaw.engine.pruning import OpenBlock, Verdict
 from fretsaw.engine.query import Query, Window
 from fretsaw.engine.request import PlannedBlock
+from fretsaw.engine.row_numbers import in_block
 from fretsaw.formats.interface import BlockReader
 from fretsaw.model.blocks import Block, Bounds, PageIndex
 from fretsaw.model.selection import RowSelection
@@ -32,6 +33,13 @@ class Placement:
     blocks: Sequence[Block]
     dropped: dict[str, int]
     """How many blocks were dropped by what."""
+
+    def numbered(self, rows: RowSelection) -> "Placement":
+        """What is left of it where only some rows have numbers that can match."""
+        kept = _overlapping(self.blocks, left := self.rows & rows)
+        dropped = dict(self.dropped)
+        _note(dropped, "row numbers", len(self.blocks), len(kept))
+        return Placement(left, kept, dropped)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -112,7 +120,8 @@ class FilePlan:
             waiting.reverse()
         if self.planned is not None or not self.decisions:
             for undecided in waiting:
-                yield [self._unproven(block) for block in self._opened([undecided])], []
+                plans = map(self._unproven, self._opened([undecided]))
+                yield [plan for plan in plans if plan.rows.selects_any()], []
             return
         count = 1 if few else pruning.MOST_BLOCKS
         while waiting:
@@ -123,13 +132,16 @@ class FilePlan:
     def _undecided(self) -> Iterator[tuple[Block, Condition]]:
         """The blocks that statistics leave, with what they leave of the condition."""
         for place, block in enumerate(self.placement.blocks):
+            here = in_block(self.condition, block.first_row, block.first_row + block.num_rows)
+            if here is False:
+                continue
             if self.planned is not None:
                 rows, certain = self.rows_of(block), self.planned[block.ordinal].certain
                 is_proven = not (rows & ~certain).selects_any()
-                yield block, is_proven or self.condition
+                yield block, is_proven or here
             elif not self.whole.none[place]:
                 is_proven = bool(self.whole.all[place])
-                yield block, is_proven or simplified(self.condition, partial(self._known, place))
+                yield block, is_proven or simplified(here, partial(self._known, place))
 
     def _opened(self, undecided: Sequence[tuple[Block, Condition]]) -> list[OpenBlock]:
         readers = self.file.open_blocks([block for block, _ in undecided])
@@ -144,7 +156,13 @@ class FilePlan:
         nothing = Proof(every, RowSelection.none(every.row_count))
         proofs = dict.fromkeys(checks_of(block.condition), nothing)
         told = None if self.planned is None else self.planned[block.block.ordinal].certain
-        return BlockPlan(block.reader, block.rows, block.condition, told, proofs)
+        if isinstance(block.condition, bool):
+            return BlockPlan(block.reader, block.rows, block.condition, told)
+        proof = prove(block.condition, proofs.__getitem__)  # the numbers of rows are known
+        rows, certain = block.rows & proof.possible, proof.certain if told is None else told
+        if not (rows & ~certain).selects_any():
+            return BlockPlan(block.reader, rows)
+        return BlockPlan(block.reader, rows, block.condition, certain, proofs)
 
     def _known(self, place: int, check: Check) -> bool | None:
         if check not in self.decisions:

@@ -5,15 +5,18 @@ files before it (for `tail`, on those behind it). A planner is used once and the
 """
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TypeAlias, TypeVar
 
 from fretsaw.engine.columns import Columns
+from fretsaw.engine.corrupt_files import CorruptFiles
 from fretsaw.engine.files import Files, OpenFile
-from fretsaw.engine.plan import FilePlan, Placement, place, plan_file
-from fretsaw.engine.pruning import by_folders
+from fretsaw.engine.plan import BlockPlan, FilePlan, Placement, place, plan_file
+from fretsaw.engine.pruning import Verdict, by_paths
 from fretsaw.engine.query import Window
 from fretsaw.engine.request import ScanRequest
+from fretsaw.engine.row_numbers import in_file, last_of, possible_numbers, rows_numbered
+from fretsaw.errors import FileFormatError
 from fretsaw.model.schema import SchemaNode
 from fretsaw.model.trace import record_pruned
 from fretsaw.predicates.condition import checks_of
@@ -35,17 +38,21 @@ class Planner:
                 "rows cannot be numbered in a split whose scan dropped files by their folders: "
                 "call with_row_index() or select_rows() before splits()"
             )
-        self.entries, self.verdicts = by_folders(self.listing, self.query)
+        self.entries, self.verdicts = by_paths(self.listing, self.query)
         opened = request.opened
         if opened is not None and opened.source.closed:
             opened = None
         is_settled = request.target is not None
         for verdict in self.verdicts:
             record_pruned(verdict.told(self.listing.name))
-        self.files = Files(self.listing, self.entries, request.options, opened, is_settled)
+        self.corrupt = CorruptFiles(request.skips_corrupt)
+        self.files = Files(
+            self.listing, self.entries, request.options, opened, is_settled, self.corrupt
+        )
         self.columns = Columns(self.files, self.listing, request)
         self.believes_indexes = request.options.indexes
         self._planned = request.planned
+        self._numbers = possible_numbers(self.query, self.listing.name)
 
     @property
     def _knows_first_row(self) -> bool:
@@ -75,9 +82,43 @@ class Planner:
         Files behind a window are not opened.
         """
         for file, start, placement in self.placements():
+            plan = self._plan(file, start, placement)
+            if plan is not None:
+                yield plan
+            del file, plan  # not to keep it open
+
+    def _plan(self, file: OpenFile, start: int, placement: Placement) -> FilePlan | None:
+        """What is read of a file; None if it is corrupt and left out."""
+        try:
             condition = True if self.query.predicate is None else self.columns.condition(file)
-            yield plan_file(file, start, placement, condition, self.believes_indexes, self._planned)
-            del file  # not to keep it open
+            condition = in_file(condition, start, file.num_rows)
+            if self.corrupt.may_skip:
+                self.columns.of(file)
+            return plan_file(
+                file, start, placement, condition, self.believes_indexes, self._planned
+            )
+        except FileFormatError as error:
+            if not self.corrupt.may_skip:
+                raise
+            self.corrupt.leave_out(file.entry, error)
+            return None
+
+    def block_plans(
+        self, plan: FilePlan, few: bool, backward: bool
+    ) -> Iterable[tuple[list[BlockPlan], list[Verdict]]]:
+        """What is read of the blocks of a file, some at a time, and what was dropped.
+
+        Where corrupt files are left out, all indexes that are needed are read first: no row is
+        given of a file of which one cannot be read.
+        """
+        groups = plan.block_plans(few, backward)
+        if not self.corrupt.may_skip:
+            return groups
+        try:
+            return list(groups)
+        except FileFormatError as error:
+            self.corrupt.leave_out(plan.file.entry, error)
+            return []
 
     def placements(self) -> Iterator[Placed]:
         """What position leaves of each file, and where the file begins."""
@@ -101,9 +142,16 @@ class Planner:
     def _to_search(self) -> Iterator[Placed]:
         """All files, from the end on for a tail: nobody knows yet which rows match."""
         placed = self._placed() if self.query.window.tail is None else self._backward()
+        numbers = self._numbers
+        last = None if numbers is None else last_of(numbers)
         for file, start in placed:
-            yield file, start, self._place(file, start, Window())[0]
+            placement, end = self._place(file, start, Window())[0], start + file.num_rows
+            if numbers is not None:
+                placement = placement.numbered(rows_numbered(numbers, start, end))
+            yield file, start, placement
             del file  # not to keep it open
+            if last is not None and last <= end and self.query.window.tail is None:
+                return
 
     def _placed(self) -> Iterator[tuple[OpenFile, int]]:
         """The files that hold rows, and where each begins."""

@@ -1,7 +1,8 @@
 """What metadata leave of files, blocks and pages, and what dropped the rest.
 
-Folders decide files, statistics whole blocks of a file at once. Only for blocks that these leave
-open are Bloom filters and dictionaries read, and only then page indexes, of many blocks together.
+Paths and folders decide files, statistics whole blocks of a file at once. Only for blocks that
+these leave open are Bloom filters and dictionaries read, and only then page indexes, of many blocks
+together.
 Every step returns verdicts: what it dropped, and by which source of proofs.
 """
 
@@ -11,7 +12,11 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Literal
 
+import numpy as np
+import pyarrow as pa
+
 from fretsaw.engine.files import OpenFile
+from fretsaw.engine.paths import name_is_taken
 from fretsaw.engine.query import Query
 from fretsaw.errors import FileFormatError
 from fretsaw.formats.interface import BlockReader
@@ -20,8 +25,9 @@ from fretsaw.model.schema import Path, SchemaNode, spelled
 from fretsaw.model.selection import RowSelection
 from fretsaw.model.trace import Pruned, is_tracing, record_pruned
 from fretsaw.predicates.bind import Found, resolve
-from fretsaw.predicates.condition import Check, Condition, checks_of, simplified
+from fretsaw.predicates.condition import Check, Condition, InRows, checks_of, simplified
 from fretsaw.predicates.evaluate import matches, whether_true
+from fretsaw.predicates.expression import columns_of
 from fretsaw.predicates.prune import Decisions, Proof, decide, decide_all
 from fretsaw.predicates.value_set import Booleans, Key, ValueSet
 from fretsaw.storage import requests
@@ -82,15 +88,23 @@ class Indexed:
     bounds: dict[int, Bounds] = field(default_factory=dict)
 
 
-def by_folders(listing: Listing, query: Query) -> tuple[Sequence[Entry], list[Verdict]]:
-    """The files that the values of their folders do not rule out."""
-    predicate = query.predicate
-    if predicate is None or not listing.partitions.names or query.numbers_rows:
+def by_paths(listing: Listing, query: Query) -> tuple[Sequence[Entry], list[Verdict]]:
+    """The files that neither their paths nor the values of their folders rule out."""
+    predicate, path_name, fields = query.predicate, query.file_path, list(listing.partitions)
+    if predicate is None or query.numbers_rows:
         return listing.entries, []
+    if path_name is not None:
+        if path_name in listing.partitions.names:
+            raise name_is_taken(listing.name, path_name)
+        fields.append(pa.field(path_name, pa.string(), nullable=False))
+    tested = set(map(spelled, columns_of(predicate)))
     nodes = {
         field.name: SchemaNode(field.name, (field.name,), "leaf", True, field.type, leaf_index=n)
-        for n, field in enumerate(listing.partitions)
+        for n, field in enumerate(fields)
+        if field.name in tested
     }
+    if not nodes:
+        return listing.entries, []
 
     def find(path: Path) -> Found | None:
         node = nodes.get(spelled(path))
@@ -99,9 +113,14 @@ def by_folders(listing: Listing, query: Query) -> tuple[Sequence[Entry], list[Ve
     condition = resolve(predicate, find, listing.name)
     if isinstance(condition, bool):
         return listing.entries if condition else (), []
-    true = whether_true(condition, lambda leaf: listing.folder_values(leaf.name))
+
+    def values(leaf: SchemaNode) -> pa.ChunkedArray:
+        return listing.paths() if leaf.name == path_name else listing.folder_values(leaf.name)
+
+    true = whether_true(condition, values)
     kept = tuple(entry for entry, may in zip(listing.entries, true, strict=True) if may)
-    return kept, [Verdict("file", "folders", len(kept), len(listing.entries) - len(kept))]
+    source = "paths" if path_name in nodes else "folders"
+    return kept, [Verdict("file", source, len(kept), len(listing.entries) - len(kept))]
 
 
 def tell(
@@ -122,7 +141,19 @@ def by_statistics(
     for check in checks_of(condition):
         bounds = requests.run(file.reader.block_bounds(blocks, check.leaf), file.fetch)
         decisions[check] = decide(check, bounds)
-    return decisions, decide_all(condition, decisions.__getitem__)
+
+    def decided(part: Check | InRows) -> Decisions:
+        return decisions[part] if isinstance(part, Check) else _by_numbers(part, blocks)
+
+    return decisions, decide_all(condition, decided)
+
+
+def _by_numbers(numbers: InRows, blocks: Sequence[Block]) -> Decisions:
+    """Which blocks have none of some rows of their file, and which have no others."""
+    edges = np.array([(b.first_row, b.first_row + b.num_rows) for b in blocks], np.int64)
+    before = numbers.rows.counts_before(edges.reshape(-1, 2).ravel()).reshape(-1, 2)
+    counts = before[:, 1] - before[:, 0]
+    return Decisions(counts == 0, counts == [block.num_rows for block in blocks])
 
 
 def by_single_values(

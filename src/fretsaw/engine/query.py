@@ -1,11 +1,13 @@
 """What a scan asks for: columns, predicates, rows, and a window over what they leave."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from fretsaw.model.block_predicates import BlockPredicate
 from fretsaw.model.blocks import Int64s
+from fretsaw.model.schema import Path, spelled
 from fretsaw.model.selection import RowSelection
 from fretsaw.predicates.expression import Predicate
 
@@ -59,7 +61,11 @@ class Window:
 class Query:
     """What a scan asks for, before any file is opened."""
 
-    columns: tuple[str | tuple[str, ...], ...] | None = None
+    columns: tuple[Path, ...] | None = None
+    dropped: tuple[Path, ...] = ()
+    """Of these columns, those that are left out."""
+    renamed: Mapping[str, str] = field(default_factory=dict)
+    """Names in the result by those that the files have."""
     block_predicate: BlockPredicate | None = None
     predicate: Predicate | None = None
     rows: RowSelection | Int64s | None = None
@@ -72,6 +78,10 @@ class Query:
         parts = []
         if self.columns is not None:
             parts.append(f"select {len(self.columns)}")
+        if self.dropped:
+            parts.append(f"drop {len(self.dropped)}")
+        if self.renamed:
+            parts.append(f"rename {len(self.renamed)}")
         if self.block_predicate is not None:
             parts.append(str(self.block_predicate))
         if self.predicate is not None:
@@ -86,6 +96,12 @@ class Query:
         """The same of fewer blocks."""
         before = self.block_predicate
         return replace(self, block_predicate=predicate if before is None else before & predicate)
+
+    @property
+    def dropped_from_files(self) -> tuple[Path, ...]:
+        """What is left out of the columns that files and folders have."""
+        own = (self.row_index, self.file_path)
+        return tuple(path for path in self.dropped if spelled(path) not in own)
 
     @property
     def selects_all(self) -> bool:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from fretsaw.engine.query import Query
 from fretsaw.formats.interface import ReadOptions
 from fretsaw.model.selection import RowSelection
+from fretsaw.storage.hive import Hive
 from fretsaw.storage.listing import Listing, list_sources, picklable
 from fretsaw.storage.origins import is_file_object
 from fretsaw.storage.source import Origin
@@ -40,6 +41,12 @@ class ScanRequest:
     query: Query = field(default_factory=Query)
     missing_is_null: bool = False
     """Whether a column that a file lacks is null there."""
+    widens_types: bool = False
+    """Whether a column that files store in several types has one that holds them all."""
+    skips_corrupt: bool = False
+    """Whether files that cannot be read are left out."""
+    hive: Hive = True
+    """Which folders are columns."""
     target: "Target | None" = None
     """The columns of the scan that this is a part of."""
     planned: tuple[PlannedBlock, ...] | None = None
@@ -49,7 +56,9 @@ class ScanRequest:
 
     def listing(self) -> Listing:
         """The files; directories are walked and globs matched anew each time."""
-        return self.sources if isinstance(self.sources, Listing) else list_sources(self.sources)
+        if isinstance(self.sources, Listing):
+            return self.sources
+        return list_sources(self.sources, self.hive)
 
     @property
     def origins(self) -> Sequence[Origin]:

@@ -2,14 +2,15 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
-from fretsaw.engine.paths import READ_ALL, SCAN_ALONE, find_column, top_level
+from fretsaw.engine.paths import READ_ALL, SCAN_ALONE, find_column, top_level, types_differ
 from fretsaw.errors import ColumnNotFoundError
 from fretsaw.formats.interface import FileReader
-from fretsaw.model.schema import Path, SchemaNode, with_nulls
+from fretsaw.model.schema import Path, SchemaNode, spelled, with_nulls
+from fretsaw.model.widening import NoWiderType, merged, numbered
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -26,6 +27,8 @@ class Target:
     """The file that settled it, for messages."""
     names: tuple[str, ...] | None = None
     """The names of a file of which all columns are asked for, and nothing else."""
+    tested: tuple[tuple[Path, SchemaNode], ...] = ()
+    """What predicates test, as all files together have it, where types are widened."""
 
 
 def target_of(
@@ -71,17 +74,32 @@ def target_of(
     )
 
 
-def union(targets: Sequence[Target], columns: Sequence[Path] | None) -> Target:
-    """The columns of all targets, in the order in which they were asked for."""
+def union(
+    targets: Sequence[Target],
+    columns: Sequence[Path] | None,
+    missing_is_null: bool = True,
+    widens_types: bool = False,
+) -> Target:
+    """The columns of all targets, in the order in which they were asked for.
+
+    If none may be missing, they are those of the first; each has the type that the first has, or
+    the one that holds all.
+    """
     first = targets[0]
-    if first.names is not None and all(target.names == first.names for target in targets):
+    are_named_alike = first.names is not None and all(t.names == first.names for t in targets)
+    if are_named_alike and (not widens_types or all(t.nodes == first.nodes for t in targets)):
         return first
     for target in targets:
         require_unique(target.schema.names, target.source)
     fields: dict[str, tuple[pa.Field, SchemaNode, tuple[Path, ...]]] = {}
     for target in targets:
         for field, node, paths in zip(target.schema, target.nodes, target.asked, strict=True):
-            fields.setdefault(field.name, (field, node, paths))
+            known = fields.setdefault(field.name, (field, node, paths))
+            if widens_types and known[1] != node and field.name not in first.partitions:
+                wide = _widened(known[1], node, missing_is_null, target.source, first.source)
+                fields[field.name] = (field.with_type(with_nulls(wide.arrow_type)), wide, paths)
+    if not missing_is_null:
+        fields = {name: fields[name] for name in first.schema.names}
     partitions = first.partitions
     if columns is None:
         # Folders come last, behind the columns of all files.
@@ -96,7 +114,74 @@ def union(targets: Sequence[Target], columns: Sequence[Path] | None) -> Target:
         tuple(paths for _, _, paths in ordered),
         partitions,
         first.source,
+        names=first.names if are_named_alike else None,
     )
+
+
+def widest(
+    tested: dict[Path, SchemaNode], path: Path, node: SchemaNode, file: str, gains_fields: bool
+) -> None:
+    """Widen what is known of a column that predicates test, by what one more file has of it."""
+    known = tested.setdefault(path, node)
+    if known != node:
+        tested[path] = _widened(known, node, gains_fields, file, "files before it")
+
+
+def _widened(
+    node: SchemaNode, other: SchemaNode, gains_fields: bool, file: str, source: str
+) -> SchemaNode:
+    try:
+        return numbered(merged(node, other, gains_fields))
+    except NoWiderType as error:
+        raise types_differ(file, node.name, str(error), source) from None
+
+
+def without(target: Target, dropped: Sequence[Path]) -> Target:
+    """The columns without some of them, or without parts of them."""
+    if not dropped:
+        return target
+    names = target.schema.names
+    gone: dict[int, set[tuple[str, ...]]] = {}
+    for path in dropped:
+        place, below = top_level(names, path, target.source)
+        node = target.nodes[place] if below is None else target.nodes[place].find(below)
+        if node is None:
+            known = [".".join(leaf.path) for leaf in target.nodes[place].leaves()]
+            raise ColumnNotFoundError.among(spelled(path), known, target.source)
+        gone.setdefault(place, set()).update(leaf.path for leaf in node.leaves())
+    kept = []
+    for place, column in enumerate(zip(target.schema, target.nodes, target.asked, strict=True)):
+        field, node, paths = column
+        left = [leaf for leaf in node.leaves() if leaf.path not in gone.get(place, ())]
+        if len(left) < len(list(node.leaves())):
+            if not left:
+                continue
+            pruned = node.pruned({leaf.leaf_index for leaf in left})
+            if any(leaf.path in gone[place] for leaf in pruned.leaves()):
+                raise ValueError(
+                    f"{target.source}: a map has keys and values: drop all of the map in "
+                    f"{field.name!r}, or a field of a struct inside it"
+                )
+            is_exact = field.type == node.arrow_type
+            node, kind = pruned, pruned.arrow_type
+            field = field.with_type(kind if is_exact else with_nulls(kind))
+            paths = tuple(leaf.path for leaf in left)
+        kept.append((field, node, paths))
+    return replace(
+        target,
+        schema=pa.schema([field for field, _, _ in kept], target.schema.metadata),
+        nodes=tuple(node for _, node, _ in kept),
+        asked=tuple(paths for _, _, paths in kept),
+        names=None,
+    )
+
+
+def widened_node(target: Target, path: Path) -> SchemaNode | None:
+    """A column that a predicate tests, as all files together have it; None: nobody knows."""
+    known = dict(target.tested).get(path)
+    if known is not None:
+        return known
+    return SchemaNode("", (), "struct", False, pa.null(), target.nodes).find(path)
 
 
 def made_up(field: pa.Field) -> SchemaNode:

@@ -9,6 +9,7 @@ In come rows, names and places; out come the values that the other packages hand
 - `block_predicates`: blocks chosen by where they live (`byte_range`, `blocks`)
 - `arrays`: rows picked out of Arrow arrays
 - `nested`: leaves zipped into fields, and the layers around a leaf
+- `widening`, `conversion`: one type for what files store in several, and arrays as that type
 - `trace`: what was read, decoded and dropped
 - `locks`: locks that survive a fork, and values that are made once
 """

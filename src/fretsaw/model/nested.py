@@ -79,7 +79,7 @@ def layers_of(
                 layers.append(LayerArrays(present, None))
             outside, array = present, array.field(0)
         else:
-            offsets, array = _items(array)
+            offsets, array = list_items(array)
             layers.append(LayerArrays(present, offsets))
             outside = None
     return layers, array, _present(array, outside)
@@ -97,7 +97,7 @@ def _present(array: pa.Array, outside: Words | None) -> Words | None:
     return locked(words if outside is None else words & outside)
 
 
-def _items(lists: pa.Array) -> tuple[npt.NDArray[np.int32], pa.Array]:
+def list_items(lists: pa.Array) -> tuple[npt.NDArray[np.int32], pa.Array]:
     """Where each list begins, from 0, and what lies inside."""
     offsets = lists.offsets.to_numpy()
     first, last = int(offsets[0]), int(offsets[-1])
@@ -140,7 +140,7 @@ def _zip(node: SchemaNode, arrow_type: pa.DataType, leaves: Sequence[pa.Array]) 
         raise MisalignedLeaves(f"the leaves of {'.'.join(node.path)!r} have different lengths")
     if node.is_struct:
         below = [leaf.field(0) for leaf in leaves]
-        return _array(arrow_type, len(first), [_validity(first)], _children(node, below))
+        return array_of(arrow_type, len(first), [validity_of(first)], _children(node, below))
     offsets, items = _lists(node, leaves)
     children = _children(node, items)
     if pa.types.is_fixed_size_list(arrow_type):
@@ -152,10 +152,10 @@ def _zip(node: SchemaNode, arrow_type: pa.DataType, leaves: Sequence[pa.Array]) 
         children = [pa.StructArray.from_arrays(children, fields=fields)]
     wide = pa.types.is_large_list(arrow_type) or pa.types.is_large_list_view(arrow_type)
     stored = offsets.astype(np.int64) if wide else offsets
-    buffers = [_validity(first), pa.py_buffer(stored)]
+    buffers = [validity_of(first), pa.py_buffer(stored)]
     if pa.types.is_list_view(arrow_type) or pa.types.is_large_list_view(arrow_type):
         buffers.append(pa.py_buffer(np.diff(stored)))  # how long each list is
-    return _array(arrow_type, len(first), buffers, children)
+    return array_of(arrow_type, len(first), buffers, children)
 
 
 def _children(node: SchemaNode, leaves: Sequence[pa.Array]) -> list[pa.Array]:
@@ -171,7 +171,7 @@ def _lists(
     shared: npt.NDArray[np.int32] | None = None
     items = []
     for leaf in leaves:
-        offsets, inside = _items(leaf)
+        offsets, inside = list_items(leaf)
         if shared is None:
             shared = offsets
         elif not np.array_equal(shared, offsets):
@@ -192,17 +192,19 @@ def _fixed_size(
     if not present.all():
         places = (offsets[:-1, None] + np.arange(size)).ravel()
         values = take(values, pa.array(places, mask=np.repeat(~present, size)))
-    return _array(arrow_type, len(first), [_validity(first)], [values])
+    return array_of(arrow_type, len(first), [validity_of(first)], [values])
 
 
-def _validity(array: pa.Array) -> pa.Buffer | None:
+def validity_of(array: pa.Array) -> pa.Buffer | None:
+    """The bits of what is present, from the first item on; None where all is."""
     return array.is_valid().buffers()[1] if array.null_count else None
 
 
-def _array(
+def array_of(
     arrow_type: pa.DataType,
     length: int,
     buffers: list[pa.Buffer | None],
     children: list[pa.Array],
 ) -> pa.Array:
+    """An array of its buffers, around its children."""
     return pa.Array.from_buffers(arrow_type, length, buffers, children=children)

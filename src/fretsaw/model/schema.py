@@ -133,6 +133,18 @@ class SchemaNode:
         )
         return replace(self, children=children, arrow_type=type_with(self, children))
 
+    def renamed(self, name: str) -> "SchemaNode":
+        """This top-level node, and all below it, by another name of the column."""
+        if name == self.path[0]:
+            return self
+        return replace(
+            self,
+            name=name if len(self.path) == 1 else self.name,
+            path=(name, *self.path[1:]),
+            physical_path=(name, *self.physical_path[1:]),
+            children=tuple(child.renamed(name) for child in self.children),
+        )
+
     def optional(self) -> "SchemaNode":
         """This node with nulls allowed at every level, save a map's keys."""
         children = [child.optional() for child in self.children]
@@ -229,9 +241,13 @@ def with_nulls(arrow_type: pa.DataType) -> pa.DataType:
     if pa.types.is_map(arrow_type):
         return pa.map_(with_nulls(arrow_type.key_type), with_nulls(arrow_type.item_type))
     if pa.types.is_fixed_size_list(arrow_type):
-        return pa.list_(with_nulls(arrow_type.value_type), arrow_type.list_size)
+        return pa.list_(_nullable(arrow_type.value_field), arrow_type.list_size)
     if pa.types.is_list(arrow_type):
-        return pa.list_(with_nulls(arrow_type.value_type))
+        return pa.list_(_nullable(arrow_type.value_field))
     if pa.types.is_large_list(arrow_type):
-        return pa.large_list(with_nulls(arrow_type.value_type))
+        return pa.large_list(_nullable(arrow_type.value_field))
     return arrow_type
+
+
+def _nullable(field: pa.Field) -> pa.Field:
+    return pa.field(field.name, with_nulls(field.type))

@@ -35,6 +35,13 @@ class Fallback(NamedTuple):
     reason: str
 
 
+class Skipped(NamedTuple):
+    """A file that was left out, or whose rows ended early, and the error that said why."""
+
+    path: str
+    reason: str
+
+
 class Pruned(NamedTuple):
     """What one source of proofs left of the files or blocks, or for one check of the pages.
 
@@ -62,6 +69,8 @@ class Trace:
     fallbacks: list[Fallback] = field(default_factory=list)
     pruned: list[Pruned] = field(default_factory=list)
     """What was dropped before it was read, by which source."""
+    skipped: list[Skipped] = field(default_factory=list)
+    """Corrupt files that `on_corrupt="skip"` left out, or ended where they are damaged."""
 
     @property
     def requests(self) -> int:
@@ -141,6 +150,12 @@ def record_fallback(fallback: Fallback) -> None:
     """Note that a whole chunk was decoded for a part of its rows."""
     for active in _active.get():
         active.fallbacks.append(fallback)
+
+
+def record_skipped(skipped: Skipped) -> None:
+    """Note that a corrupt file was left out, or ended early."""
+    for active in _active.get():
+        active.skipped.append(skipped)
 
 
 def record_pruned(pruned: Pruned) -> None:

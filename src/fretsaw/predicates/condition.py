@@ -10,6 +10,7 @@ from itertools import zip_longest
 from typing import Literal, TypeAlias
 
 from fretsaw.model.schema import SchemaNode
+from fretsaw.model.selection import RowSelection
 from fretsaw.predicates.expression import Fold
 from fretsaw.predicates.value_set import ValueSet
 
@@ -63,7 +64,14 @@ class Some:
     parts: tuple["Condition", ...]
 
 
-Condition: TypeAlias = Check | Every | Some | bool
+@dataclass(frozen=True, slots=True, eq=False)
+class InRows:
+    """True for these rows of a file or block, whatever they hold."""
+
+    rows: RowSelection
+
+
+Condition: TypeAlias = Check | Every | Some | InRows | bool
 
 
 def every(parts: Iterable[Condition]) -> Condition:

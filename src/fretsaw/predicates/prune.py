@@ -11,7 +11,7 @@ import numpy as np
 
 from fretsaw.model.blocks import Bounds
 from fretsaw.model.selection import RowSelection
-from fretsaw.predicates.condition import Check, Condition, Every, Some
+from fretsaw.predicates.condition import Check, Condition, Every, InRows, Some
 from fretsaw.predicates.value_set import NAN_KEY, Booleans, ValueSet
 
 
@@ -66,10 +66,10 @@ def _decide_nulls(check: Check, bounds: Bounds) -> Decisions:
     return Decisions(without, only) if check.values == "null" else Decisions(only, without)
 
 
-def decide_all(condition: Condition, of_check: Callable[[Check], Decisions]) -> Decisions:
+def decide_all(condition: Condition, of_check: Callable[[Check | InRows], Decisions]) -> Decisions:
     """What is proven about a condition, given what is proven about its checks."""
     match condition:
-        case Check():
+        case Check() | InRows():
             return of_check(condition)
         case Every(parts):
             decided = [decide_all(part, of_check) for part in parts]
@@ -91,6 +91,8 @@ def prove(condition: Condition, of_check: Callable[[Check], Proof]) -> Proof:
     match condition:
         case Check():
             return of_check(condition)
+        case InRows(rows):
+            return Proof(rows, rows)
         case Every(parts):
             join = RowSelection.intersection
         case Some(parts):

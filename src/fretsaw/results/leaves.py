@@ -7,15 +7,16 @@
 import contextlib
 import operator
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
-from fretsaw.engine.columns import FileColumns, Filling, null_of
 from fretsaw.engine.files import OpenFile
+from fretsaw.engine.filling import FileColumns, Filling, null_of
 from fretsaw.engine.planner import Planner
 from fretsaw.engine.run import run
 from fretsaw.errors import ColumnNotFoundError
+from fretsaw.model.conversion import chain_array
 from fretsaw.model.locks import once
 from fretsaw.model.nested import (
     MisalignedLeaves,
@@ -25,9 +26,9 @@ from fretsaw.model.nested import (
     only_chunk,
     require_aligned,
 )
-from fretsaw.model.schema import Path, SchemaNode, spelled
+from fretsaw.model.schema import Path, SchemaNode, spelled, with_nulls
 from fretsaw.model.selection import RowSelection
-from fretsaw.results.tables import filled, misaligned
+from fretsaw.results.tables import assembled, filled, misaligned
 
 
 class LeafNames:
@@ -113,59 +114,97 @@ class Leaves:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class ColumnLeaves:
+    """The leaves of one column of the result, or some of them."""
+
+    file: str
+    column: Filling
+    arrow_type: pa.DataType
+    """Of the column in the result."""
+    chains: tuple[NodeChain, ...]
+    leaves: tuple[SchemaNode, ...]
+    """What is decoded: the leaves themselves, or all of a column that is to be converted."""
+    is_converted: bool
+    is_whole: bool
+
+    def only(self, place: int) -> "ColumnLeaves":
+        """One of the leaves alone."""
+        leaves = self.leaves if self.is_converted else self.leaves[place : place + 1]
+        return replace(self, chains=(self.chains[place],), leaves=leaves, is_whole=False)
+
+    def arrays(
+        self, decoded: Sequence[pa.ChunkedArray], rows: RowSelection, first_row: int
+    ) -> Sequence[pa.ChunkedArray]:
+        """The array of each leaf's chain, of what was decoded or of what stands in its place."""
+        column = self.column
+        if not isinstance(column, SchemaNode):
+            if len(self.chains) == 1 == len(self.chains[0]):
+                return [pa.chunked_array([filled(column, rows, first_row)])]
+            nulls = [null_of(chain_type(chain)) for chain in self.chains]  # the file lacks it
+            return [pa.chunked_array([filled(null, rows, first_row)]) for null in nulls]
+        if self.is_converted:
+            whole = only_chunk(assembled(self.file, column, decoded, self.arrow_type))
+            return [pa.chunked_array([chain_array(chain, whole)]) for chain in self.chains]
+        if self.is_whole:
+            try:
+                require_aligned(column, [only_chunk(leaf) for leaf in decoded])
+            except MisalignedLeaves as error:
+                raise misaligned(self.file, error) from None
+        return decoded
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class LeafProjection:
     """What is read of each row of a file, leaf by leaf."""
 
-    file: str
-    fields: tuple[SchemaNode, ...]
-    """The fields of which all leaves are read."""
     names: LeafNames
-    columns: tuple[Filling, ...]
-    leaves: tuple[SchemaNode, ...]
+    columns: tuple[ColumnLeaves, ...]
+
+    @property
+    def leaves(self) -> Sequence[SchemaNode]:
+        """The leaves to decode."""
+        return [leaf for column in self.columns for leaf in column.leaves]
 
     def only(self, place: int) -> "LeafProjection":
         """One of the leaves alone."""
-        column = self.columns[place]
-        leaves = (column,) if isinstance(column, SchemaNode) else ()
         names = LeafNames([self.names.chains[place]])
-        return LeafProjection(self.file, (), names, (column,), leaves)
+        for column in self.columns:
+            if place < len(column.chains):
+                return LeafProjection(names, (column.only(place),))
+            place -= len(column.chains)
+        raise IndexError(place)
 
     def result(
         self, arrays: Sequence[pa.ChunkedArray], rows: RowSelection, first_row: int
     ) -> Leaves:
         """Decoded leaves, and what stands beside them."""
         remaining = iter(arrays)
-        columns = [
-            next(remaining)
-            if isinstance(column, SchemaNode)
-            else pa.chunked_array([filled(column, rows, first_row)])
-            for column in self.columns
-        ]
-        of_fields = iter(arrays)
-        for field in self.fields:
-            leaves = [next(of_fields) for _ in field.leaves()]
-            try:
-                require_aligned(field, [only_chunk(leaf) for leaf in leaves])
-            except MisalignedLeaves as error:
-                raise misaligned(self.file, error) from None
-        return Leaves(self.names, columns, rows.selected_count)
+        found: list[pa.ChunkedArray] = []
+        for column in self.columns:
+            decoded = [next(remaining) for _ in column.leaves]
+            found += column.arrays(decoded, rows, first_row)
+        return Leaves(self.names, found, rows.selected_count)
 
 
 def apart(projection: FileColumns, names: LeafNames) -> LeafProjection:
     """The columns of a projection leaf by leaf; `names` are those of its fields."""
     chains = iter(names.chains)
-    columns: list[Filling] = []
-    for node, column in zip(projection.nodes, projection.columns, strict=True):
-        for leaf in node.leaves():
-            chain = next(chains)
-            if isinstance(column, SchemaNode):
-                columns.append(leaf)
-            elif len(chain) > 1:  # a nested column that the file lacks
-                columns.append(null_of(chain_type(chain)))
-            else:
-                columns.append(column)
-    fields = tuple(column for column in projection.columns if isinstance(column, SchemaNode))
-    return LeafProjection(projection.file, fields, names, tuple(columns), projection.leaves)
+    columns = []
+    types = projection.schema.types
+    for node, column, kind in zip(projection.nodes, projection.columns, types, strict=True):
+        stored = column.arrow_type if isinstance(column, SchemaNode) else kind
+        columns.append(
+            ColumnLeaves(
+                projection.file,
+                column,
+                kind,
+                tuple(next(chains) for _ in node.leaves()),
+                tuple(column.leaves()) if isinstance(column, SchemaNode) else (),
+                is_converted=with_nulls(stored) != with_nulls(kind),
+                is_whole=True,
+            )
+        )
+    return LeafProjection(names, tuple(columns))
 
 
 def stream(planner: Planner, piece_bytes: int, leaf: Path | int | None = None) -> Iterator[Leaves]:

@@ -9,11 +9,12 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from fretsaw.engine.columns import FileColumns
+from fretsaw.engine.filling import FileColumns
 from fretsaw.engine.planner import Planner
 from fretsaw.engine.run import run
-from fretsaw.errors import FileFormatError
+from fretsaw.errors import FileFormatError, SchemaMismatchError
 from fretsaw.model.arrays import take_rows
+from fretsaw.model.conversion import converted
 from fretsaw.model.nested import MisalignedLeaves, assemble, only_chunk
 from fretsaw.model.schema import SchemaNode
 from fretsaw.model.selection import RowSelection
@@ -41,26 +42,33 @@ class TableShape:
         for column, arrow_type in zip(self.columns.columns, self.columns.schema.types, strict=True):
             if isinstance(column, SchemaNode):
                 leaves = [next(remaining) for _ in column.leaves()]
-                columns.append(self._assembled(column, leaves, arrow_type))
+                columns.append(assembled(self.columns.file, column, leaves, arrow_type))
             else:
                 columns.append(filled(column, rows, first_row))
         if columns:
             return pa.Table.from_arrays(columns, schema=self.columns.schema)
         return only_rows(rows.selected_count, self.columns.schema)
 
-    def _assembled(
-        self, node: SchemaNode, leaves: Sequence[pa.ChunkedArray], arrow_type: pa.DataType
-    ) -> pa.ChunkedArray:
-        if node.is_leaf:
-            column = leaves[0]
-        else:
-            try:
-                whole = [only_chunk(leaf) for leaf in leaves]
-                column = pa.chunked_array([assemble(node, whole)])
-            except MisalignedLeaves as error:
-                raise misaligned(self.columns.file, error) from None
-        # Files may differ in what their types say about nulls.
-        return column if column.type == arrow_type else column.cast(arrow_type)
+
+def assembled(
+    file: str, node: SchemaNode, leaves: Sequence[pa.ChunkedArray], arrow_type: pa.DataType
+) -> pa.ChunkedArray:
+    """The column of a file that these leaves are, as the type that it has in the result."""
+    if node.is_leaf:
+        column = leaves[0]
+    else:
+        try:
+            whole = [only_chunk(leaf) for leaf in leaves]
+            column = pa.chunked_array([assemble(node, whole)])
+        except MisalignedLeaves as error:
+            raise misaligned(file, error) from None
+    try:
+        return converted(column, arrow_type)
+    except pa.ArrowInvalid as error:
+        raise SchemaMismatchError(
+            f"{file}: column {node.name!r} is {column.type} here, and one of its values does not "
+            f"fit {arrow_type}, which it is in the whole scan ({error}); scan the file apart"
+        ) from None
 
 
 class RowCount:

@@ -10,15 +10,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, cast, get_args
 
+import pyarrow as pa
+
 from fretsaw.engine.query import Window
 from fretsaw.model.schema import Path
 from fretsaw.scan import Scan, scan
+from fretsaw.storage.hive import Hive
 
 NAMES = (
     *("path", "paths", "filter", "columns", "skip", "head", "tail"),
-    *("splitBytes", "missing", "onCorrupt", "indexes"),
+    *("splitBytes", "missing", "types", "hive", "onCorrupt", "indexes"),
 )
 Missing = Literal["error", "null"]
+Types = Literal["same", "widen"]
 OnCorrupt = Literal["error", "skip"]
 Indexes = Literal["true", "false"]
 
@@ -37,13 +41,23 @@ class Options:
     window: Window = field(default_factory=Window)
     split_bytes: int = SPLIT_BYTES
     missing: Missing = "error"
+    types: Types = "same"
+    hive: Hive = True
     on_corrupt: OnCorrupt = "error"
     indexes: bool = True
 
     def scan(self) -> Scan:
         """The scan of all columns, without the window; nothing is read yet."""
         # Spark has no finer timestamps, and in microseconds every INT96 has its place.
-        whole = scan(list(self.paths), missing=self.missing, indexes=self.indexes, int96="us")
+        whole = scan(
+            list(self.paths),
+            missing=self.missing,
+            types=self.types,
+            hive=self.hive,
+            on_corrupt=self.on_corrupt,
+            indexes=self.indexes,
+            int96="us",
+        )
         return whole if self.filter is None else whole.filter(self.filter)
 
 
@@ -66,6 +80,8 @@ def parse_options(given: Mapping[str, str]) -> Options:
         window=Window(*(_count(name, values) for name in ("skip", "head", "tail"))),
         split_bytes=_bytes(values.get("splitBytes", str(SPLIT_BYTES))),
         missing=cast(Missing, _one_of("missing", values, get_args(Missing))),
+        types=cast(Types, _one_of("types", values, get_args(Types))),
+        hive=_hive(values.get("hive", "true")),
         on_corrupt=cast(OnCorrupt, _one_of("onCorrupt", values, get_args(OnCorrupt))),
         indexes=_one_of("indexes", values, get_args(Indexes)) == "true",
     )
@@ -99,6 +115,19 @@ def _columns(text: str) -> tuple[Path, ...]:
                 f"option columns: names such as 'id, address.city', or a JSON list, not {text!r}"
             )
     return tuple(cast(Path, tuple(name) if isinstance(name, list) else name) for name in listed)
+
+
+def _hive(text: str) -> Hive:
+    """Whether folders are columns, or which of them and of what types, by the names of Arrow's."""
+    if text.strip().lower() in ("true", "false"):
+        return text.strip().lower() == "true"
+    try:
+        return {name: pa.type_for_alias(kind) for name, kind in json.loads(text).items()}
+    except (ValueError, AttributeError, TypeError):
+        raise ValueError(
+            f"option hive: true, false, or types by names as in "
+            f'{{"day": "date32", "code": "string"}}, not {text!r}'
+        ) from None
 
 
 def _json_list(option: str, text: str) -> list[object]:

@@ -9,12 +9,13 @@ import itertools
 import os
 import pickle
 import re
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property, partial
 from importlib import import_module
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 import pyarrow as pa
 from py4j.protocol import Py4JJavaError
@@ -25,7 +26,8 @@ from pyspark.sql.types import StructType
 from fretsaw.engine.parts import ScanPart
 from fretsaw.engine.query import Query, Window
 from fretsaw.engine.request import ScanRequest
-from fretsaw.engine.target import union
+from fretsaw.engine.target import union, without
+from fretsaw.errors import CorruptFileWarning
 from fretsaw.results.write.files import write_file
 from fretsaw.results.write.formats import format_of, require_types
 from fretsaw.results.write.places import destination, staged_directory
@@ -65,7 +67,8 @@ class Job:
     """A scan on Spark: planned once, then run as often as asked.
 
     `ordered` keeps the rows in the order of the files from task to task; without it the largest
-    tasks come first. `on_corrupt="skip"` leaves out files that cannot be read, and reports them.
+    tasks come first. Corrupt files that a scan with `on_corrupt="skip"` leaves out are reported,
+    and warned of once each.
     """
 
     def __init__(
@@ -74,11 +77,8 @@ class Job:
         spark: SparkSession,
         *,
         ordered: bool = True,
-        on_corrupt: Literal["error", "skip"] = "error",
         target_bytes: int | None = None,
     ) -> None:
-        if on_corrupt not in ("error", "skip"):
-            raise ValueError(f"on_corrupt must be 'error' or 'skip', not {on_corrupt!r}")
         if target_bytes is not None and target_bytes < 1:
             raise ValueError(f"target_bytes must be at least 1, not {target_bytes}")
         require_workers(spark)
@@ -89,13 +89,15 @@ class Job:
         self._window = scan.request.query.window
         listing = _sendable(scan.request.listing())
         self._inputs = listing.entries
-        self._settled, entries = self._settle(scan.request, listing, on_corrupt == "skip")
+        self._warned: set[str] = set()
+        self._settled, entries = self._settle(scan.request, listing)
         is_placed = listing.is_split or not scan.request.query.numbers_rows
         entries = entries if is_placed else self._placed(entries, scan.request.query)
         self._parts = [] if self._window.is_over else self._plan(entries)
         self.bytes = sum(part.bytes for part in self._parts)
         """How many bytes the tasks read, roughly: of the parts that survive pruning and, once they
         are counted, lie inside the window."""
+        self._warn()
 
     @property
     def schema(self) -> pa.Schema:
@@ -127,6 +129,7 @@ class Job:
         with _own_errors():
             for row in frame.toLocalIterator(prefetchPartitions=True):
                 yield from pa.ipc.open_stream(row[0])
+        self._warn()
 
     def write(self, path: str | os.PathLike[str], format: str) -> int:
         """Write the result as a directory of files, complete or absent; gives the rows."""
@@ -135,29 +138,41 @@ class Job:
         with staged_directory(place) as stage:
             work = partial(_written, self._settled, stage, format)
             # Without a row there is a file all the same: it says what the columns are.
-            return sum(self._run(work, list(enumerate(self._tasks() or [[]]))))
+            rows = sum(self._run(work, list(enumerate(self._tasks() or [[]]))))
+        self._warn()
+        return rows
 
     def count(self) -> int:
         """How many rows the result has; reads no data page where metadata prove the answer."""
         uncounted = [wanted.part for wanted in self._wanted_parts if wanted.rows is None]
         known = sum(wanted.rows for wanted in self._wanted_parts if wanted.rows is not None)
-        return known + sum(self._count(uncounted, Window()))
+        rows = known + sum(self._count(uncounted, Window()))
+        self._warn()
+        return rows
+
+    def _warn(self) -> None:
+        """Say which files were left out, each once."""
+        for why in self.report.skipped:
+            if why not in self._warned:
+                self._warned.add(why)
+                what = "it was left out, or ends there, as on_corrupt='skip' says"
+                warnings.warn(f"{why}; {what}", CorruptFileWarning, stacklevel=3)
 
     # Planning -----------------------------------------------------------------------------------
 
-    def _settle(
-        self, request: ScanRequest, listing: Listing, skip_corrupt: bool
-    ) -> tuple[Settled, Sequence[Entry]]:
+    def _settle(self, request: ScanRequest, listing: Listing) -> tuple[Settled, Sequence[Entry]]:
         """Settle the columns: the first file does, or all together where some may lack them."""
         request = request.of_files(listing, request.target)
         any_may_add = request.missing_is_null and request.query.columns is None
-        if any_may_add and request.target is None:
+        if any_may_add and request.target is None and not request.widens_types:
             entries = listing.entries
             without_files = request.of_files(replace(listing, entries=()), None)
-            work = partial(tasks.all_columns, without_files, skip_corrupt)
+            work = partial(tasks.all_columns, without_files)
             targets = self._of_files(work, entries) if len(entries) > MANY_FILES else []
-            request = request.of_files(listing, union(targets, None) if targets else None)
-        return tasks.settle(request, skip_corrupt, self.report)
+            if targets:
+                whole = without(union(targets, None), request.query.dropped_from_files)
+                request = request.of_files(listing, whole)
+        return tasks.settle(request, self.report)
 
     def _placed(self, entries: Sequence[Entry], query: Query) -> Sequence[Entry]:
         """The files with their first rows in the whole scan."""

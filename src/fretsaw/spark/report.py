@@ -1,5 +1,6 @@
 """What the tasks of a job read and skipped, gathered on the driver."""
 
+import warnings
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -7,6 +8,7 @@ from dataclasses import dataclass, field, fields
 
 from pyspark.accumulators import AccumulatorParam
 
+from fretsaw.errors import CorruptFileWarning
 from fretsaw.model.trace import trace
 
 
@@ -28,7 +30,7 @@ class Report:
     tasks_done: int = 0
     """Tasks that read parts of the result."""
     skipped: list[str] = field(default_factory=list)
-    """The files that could not be read, and why."""
+    """The files that could not be read, or not to their end, and why."""
 
     def skip(self, why: str) -> None:
         """Note that a file was left out; several passes may meet the same one."""
@@ -58,10 +60,14 @@ class Reports(AccumulatorParam[Report]):
 @contextmanager
 def reported(report: Report, plans: bool = False) -> Iterator[None]:
     """Add to a report what is read inside; where it plans, also what it rules out."""
-    with trace() as traced:
+    with trace() as traced, warnings.catch_warnings():
+        # Whoever reads the report learns of them, once for all tasks.
+        warnings.simplefilter("ignore", CorruptFileWarning)
         try:
             yield
         finally:
+            for skipped in traced.skipped:
+                report.skip(skipped.reason)
             report.bytes_read += traced.bytes_read
             report.requests += traced.requests
             report.pages_decoded += traced.pages_decoded

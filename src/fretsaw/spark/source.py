@@ -113,9 +113,7 @@ class FretsawReader(DataSourceReader):
     def partitions(self) -> Sequence[InputPartition]:
         """What the tasks read, in the order of the rows."""
         report = Report()
-        settled, entries = tasks.settle(
-            self._scan.request, self._options.on_corrupt == "skip", report
-        )
+        settled, entries = tasks.settle(self._scan.request, report)
         window, target = self._options.window, self._options.split_bytes
         if len(entries) > FEW_FILES and not window:
             packed = tasks.shared_out(entries, list(map(_size, entries)), target)
@@ -194,7 +192,7 @@ class _PushFilters:
 def _columns(options: Options) -> Sequence[SchemaNode]:
     """The trees of the columns that the options ask for."""
     scan = options.scan() if options.columns is None else options.scan().select(*options.columns)
-    settled, _ = tasks.settle(scan.request, options.on_corrupt == "skip", Report())
+    settled, _ = tasks.settle(scan.request, Report())
     return settled.nodes
 
 

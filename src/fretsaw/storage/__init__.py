@@ -2,7 +2,8 @@
 
 In come names; out come sources, and the byte ranges that formats ask them for.
 
-- `listing`: from what a user names to the files of a scan, with the columns of Hive folders
+- `listing`: from what a user names to the files of a scan
+- `hive`: folders named `key=value` as columns
 - `origins`: from a path, bytes or a file object to its source
 - `source`: what every source offers; `local`, `memory`, `file_object`: the sources
 - `descriptor`: descriptors that live as long as anybody reads

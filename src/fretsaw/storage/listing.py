@@ -4,7 +4,6 @@ A path, a directory, a glob, bytes, a file object, or any iterable of these goes
 entries comes out, with the columns that Hive folders (`key=value`) make. No file is opened.
 """
 
-import datetime
 import fnmatch
 import glob
 import os
@@ -13,18 +12,16 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from operator import attrgetter
 from typing import TypeAlias, cast
-from urllib.parse import unquote
 
 import pyarrow as pa
 
-from fretsaw.errors import SourceNotFoundError
+from fretsaw.errors import ColumnNotFoundError, SourceNotFoundError
 from fretsaw.storage.descriptor import cannot_open
+from fretsaw.storage.hive import Hive, common_type, folder_values, folders_of, require_type
 from fretsaw.storage.origins import absolute, is_file_object
 from fretsaw.storage.source import Identity, Origin, source_name
 
 Sources: TypeAlias = Origin | pa.Buffer | Iterable[Origin | pa.Buffer]
-
-_HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,30 +57,46 @@ class Listing:
             return {}
         values = dict(entry.partitions)
         return {
-            field.name: pa.scalar(_typed(values.get(field.name), field.type), field.type)
+            field.name: folder_values([values.get(field.name)], field.type)[0]
             for field in self.partitions
         }
 
     def folder_values(self, name: str) -> pa.ChunkedArray:
         """The value of a folder's key for each entry."""
-        kind = self.partitions.field(name).type
-        values = [_typed(dict(entry.partitions).get(name), kind) for entry in self.entries]
-        return pa.chunked_array([pa.array(values, kind)])
+        values = [dict(entry.partitions).get(name) for entry in self.entries]
+        return pa.chunked_array([folder_values(values, self.partitions.field(name).type)])
+
+    def paths(self) -> pa.ChunkedArray:
+        """What messages call each entry, and `with_file_path` shows of it."""
+        return pa.chunked_array([[source_name(e.origin) for e in self.entries]], pa.string())
 
     def only(self, entry: Entry, first_row: int | None) -> "Listing":
         """This listing with one of its files, which begins at a row of the whole scan, if known."""
         return replace(self, entries=(replace(entry, first_row=first_row),), is_split=True)
 
 
-def list_sources(origins: Sequence[Origin]) -> Listing:
-    """The files that were named, in the order given; directories and globs sorted."""
+def list_sources(origins: Sequence[Origin], hive: Hive = True) -> Listing:
+    """The files that were named, in the order given; directories and globs sorted.
+
+    `hive` says whether folders are columns, or which of them and of what types.
+    """
     entries = tuple(entry for origin in origins for entry in _entries(origin))
+    name, several = names_of(origins), len(entries) > 1
+    if hive is False:
+        plain = tuple(replace(entry, partitions=()) for entry in entries)
+        return Listing(name, plain, pa.schema([]), several)
     keys = dict.fromkeys(key for entry in entries for key, _ in entry.partitions)
-    fields = [
-        pa.field(key, _common_type(dict(entry.partitions).get(key) for entry in entries))
-        for key in keys
-    ]
-    return Listing(names_of(origins), entries, pa.schema(fields), several=len(entries) > 1)
+    if hive is True:
+        types = {
+            key: common_type(dict(entry.partitions).get(key) for entry in entries) for key in keys
+        }
+        return Listing(name, entries, pa.schema(types), several)
+    for key, kind in hive.items():
+        if key not in keys:
+            raise ColumnNotFoundError.among(key, keys, f"{name} (its folders)")
+        values = dict.fromkeys(dict(entry.partitions).get(key) for entry in entries)
+        require_type(list(values), key, kind, name)
+    return Listing(name, entries, pa.schema(dict(hive)), several)
 
 
 def nothing_in(name: str) -> SourceNotFoundError:
@@ -148,7 +161,7 @@ def _entries(origin: Origin) -> Iterator[Entry]:
     if not paths:
         raise nothing_in(origin)
     for path in paths:
-        yield Entry(path, _partitions(path, root), found_in=origin)
+        yield Entry(path, folders_of(path, root), found_in=origin)
 
 
 Folders: TypeAlias = set[tuple[int, int]]
@@ -249,44 +262,3 @@ def _match(names: Sequence[str], steps: Sequence[str]) -> bool:
 
 def _is_hidden(path: str, root: str) -> bool:
     return any(name.startswith(("_", ".")) for name in path[len(root) :].split(os.sep))
-
-
-def _partitions(path: str, root: str) -> tuple[tuple[str, str | None], ...]:
-    """The `key=value` folders of a file below a root."""
-    folders = os.path.dirname(path)[len(os.path.dirname(os.path.join(root, ""))) :].split(os.sep)
-    pairs = [folder.split("=", 1) for folder in folders if "=" in folder.strip("=")]
-    return tuple(
-        (unquote(key), None if value == _HIVE_NULL else unquote(value)) for key, value in pairs
-    )
-
-
-def _common_type(values: Iterable[str | None]) -> pa.DataType:
-    """int64 if all values are integers, else date if all are dates, else string."""
-    known = [value for value in values if value is not None]
-    if not known:
-        return pa.string()
-    if all(map(_is_int64, known)):
-        return pa.int64()
-    return pa.date32() if all(map(_is_date, known)) else pa.string()
-
-
-def _is_int64(value: str) -> bool:
-    return bool(re.fullmatch(r"[+-]?[0-9]{1,30}", value)) and -(1 << 63) <= int(value) < 1 << 63
-
-
-def _is_date(value: str) -> bool:
-    try:
-        return bool(
-            re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", value)
-            and datetime.date.fromisoformat(value)
-        )
-    except ValueError:
-        return False
-
-
-def _typed(value: str | None, arrow_type: pa.DataType) -> int | datetime.date | str | None:
-    if value is None:
-        return None
-    if pa.types.is_int64(arrow_type):
-        return int(value)
-    return datetime.date.fromisoformat(value) if pa.types.is_date(arrow_type) else value
