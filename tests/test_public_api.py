@@ -15,6 +15,7 @@ def test_exports_are_pinned() -> None:
         "ColumnBatches",
         "ColumnNotFoundError",
         "DataFile",
+        "Expression",
         "FileFormatError",
         "FretsawError",
         "Layer",
@@ -22,6 +23,7 @@ def test_exports_are_pinned() -> None:
         "Plan",
         "Predicate",
         "NotWritableError",
+        "PredicateError",
         "PredicateSyntaxError",
         "PredicateTypeError",
         "Row",
@@ -36,11 +38,13 @@ def test_exports_are_pinned() -> None:
         "Validity",
         "blocks",
         "byte_range",
+        "coalesce",
         "col",
         "open",
         "scan",
         "show_versions",
         "trace",
+        "when",
     }
     assert all(hasattr(fs, name) for name in fs.__all__)
 

@@ -17,6 +17,7 @@ from fretsaw.errors import (
     FileFormatError,
     FretsawError,
     NotWritableError,
+    PredicateError,
     PredicateSyntaxError,
     PredicateTypeError,
     SchemaMismatchError,
@@ -29,7 +30,8 @@ from fretsaw.model.locks import importing
 from fretsaw.model.schema import SchemaNode
 from fretsaw.model.selection import RowSelection, RowSelector
 from fretsaw.model.trace import Trace, trace
-from fretsaw.predicates.expression import Column, Predicate, col
+from fretsaw.predicates.expression import Column, Expression, coalesce, col, when
+from fretsaw.predicates.logic import Predicate
 from fretsaw.scan import Scan, scan
 
 if TYPE_CHECKING:
@@ -47,6 +49,7 @@ __all__ = [
     "ColumnBatches",
     "ColumnNotFoundError",
     "DataFile",
+    "Expression",
     "FileFormatError",
     "FretsawError",
     "Layer",
@@ -54,6 +57,7 @@ __all__ = [
     "NotWritableError",
     "Plan",
     "Predicate",
+    "PredicateError",
     "PredicateSyntaxError",
     "PredicateTypeError",
     "Row",
@@ -68,11 +72,13 @@ __all__ = [
     "Validity",
     "blocks",
     "byte_range",
+    "coalesce",
     "col",
     "open",
     "scan",
     "show_versions",
     "trace",
+    "when",
 ]
 
 _COLUMNS = ("ColumnBatch", "ColumnBatches", "Layer", "LayerKind", "Validity")

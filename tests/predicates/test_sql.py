@@ -12,7 +12,7 @@ import pytest
 
 import fretsaw as fs
 from fretsaw import Predicate, col
-from fretsaw.predicates.expression import And, Or
+from fretsaw.predicates.logic import And, Or
 from fretsaw.predicates.sql import parse
 from fretsaw.predicates.text import Text
 from tests.support.conditions import same

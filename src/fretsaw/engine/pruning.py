@@ -20,9 +20,17 @@ from fretsaw.model.schema import Path, SchemaNode, spelled
 from fretsaw.model.selection import RowSelection
 from fretsaw.model.trace import Pruned, is_tracing, record_pruned
 from fretsaw.predicates.bind import Found, resolve
-from fretsaw.predicates.condition import Check, Condition, checks_of, simplified
-from fretsaw.predicates.evaluate import matches, whether_true
+from fretsaw.predicates.condition import (
+    AnyCheck,
+    Check,
+    Computed,
+    Condition,
+    checks_of,
+    simplified,
+)
+from fretsaw.predicates.evaluate import matches
 from fretsaw.predicates.prune import Decisions, Proof, decide, decide_all
+from fretsaw.predicates.rows import true_rows
 from fretsaw.predicates.value_set import Booleans, Key, ValueSet
 from fretsaw.storage import requests
 from fretsaw.storage.listing import Entry, Listing
@@ -64,7 +72,7 @@ class OpenBlock:
     reader: BlockReader
     rows: RowSelection
     condition: Condition
-    possible: dict[Check, RowSelection] = field(default_factory=dict)
+    possible: dict[AnyCheck, RowSelection] = field(default_factory=dict)
     """The rows that may hold a value of a check, where a filter rules some out."""
 
     @property
@@ -77,7 +85,7 @@ class OpenBlock:
 class Indexed:
     """What the page indexes of a block say about the leaves that are checked."""
 
-    proofs: dict[Check, Proof] = field(default_factory=dict)
+    proofs: dict[AnyCheck, Proof] = field(default_factory=dict)
     pages: dict[int, PageIndex] = field(default_factory=dict)
     bounds: dict[int, Bounds] = field(default_factory=dict)
 
@@ -99,7 +107,7 @@ def by_folders(listing: Listing, query: Query) -> tuple[Sequence[Entry], list[Ve
     condition = resolve(predicate, find, listing.name)
     if isinstance(condition, bool):
         return listing.entries if condition else (), []
-    true = whether_true(condition, lambda leaf: listing.folder_values(leaf.name))
+    true = true_rows(condition, lambda leaf: listing.folder_values(leaf.name))
     kept = tuple(entry for entry, may in zip(listing.entries, true, strict=True) if may)
     return kept, [Verdict("file", "folders", len(kept), len(listing.entries) - len(kept))]
 
@@ -116,10 +124,13 @@ def tell(
 
 def by_statistics(
     file: OpenFile, condition: Condition, blocks: Sequence[Block]
-) -> tuple[dict[Check, Decisions], Decisions]:
+) -> tuple[dict[AnyCheck, Decisions], Decisions]:
     """What statistics prove about each check of a condition, and about all of it, in each block."""
-    decisions: dict[Check, Decisions] = {}
+    decisions: dict[AnyCheck, Decisions] = {}
     for check in checks_of(condition):
+        if isinstance(check, Computed):
+            decisions[check] = Decisions.unknown(len(blocks))
+            continue
         bounds = requests.run(file.reader.block_bounds(blocks, check.leaf), file.fetch)
         decisions[check] = decide(check, bounds)
     return decisions, decide_all(condition, decisions.__getitem__)
@@ -135,11 +146,12 @@ def by_single_values(
             (place, check)
             for place, block in enumerate(left)
             for check in checks_of(block.condition)
-            if _single_values(check)
+            if isinstance(check, Check) and _single_values(check)
         ]
         if not asked:
             break
         steps = [answer(file, left[place], check) for place, check in asked]
+        answers: dict[tuple[int, AnyCheck], bool | None]
         answers = dict(zip(asked, requests.run(requests.together(steps), file.fetch), strict=True))
         rest = [
             simplified(block.condition, partial(_answer, answers, place))
@@ -163,7 +175,12 @@ def by_pages(file: OpenFile, blocks: Sequence[OpenBlock]) -> tuple[list[Indexed]
     users: dict[tuple[int, bool], list[tuple[int, list[Check]]]] = {}
     for place, block in enumerate(blocks):
         checks: dict[tuple[int, bool], list[Check]] = {}
+        every = RowSelection.all(block.block.num_rows)
         for check in checks_of(block.condition):
+            if isinstance(check, Computed):
+                nothing = RowSelection.none(every.row_count)
+                found[place].proofs[check] = Proof(every, nothing)
+                continue
             key = (check.leaf.leaf_index, check.leaf.as_stored)
             leaves[key] = check.leaf
             checks.setdefault(key, []).append(check)
@@ -208,7 +225,7 @@ def by_pages(file: OpenFile, blocks: Sequence[OpenBlock]) -> tuple[list[Indexed]
 
 
 def _answer(
-    answers: Mapping[tuple[int, Check], bool | None], place: int, check: Check
+    answers: Mapping[tuple[int, AnyCheck], bool | None], place: int, check: AnyCheck
 ) -> bool | None:
     return answers.get((place, check))
 

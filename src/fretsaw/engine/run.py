@@ -26,7 +26,7 @@ from fretsaw.model.arrays import interleaved, joined
 from fretsaw.model.blocks import Block, PageIndex
 from fretsaw.model.schema import SchemaNode
 from fretsaw.model.selection import RowSelection
-from fretsaw.predicates.condition import checks_of
+from fretsaw.predicates.condition import leaves_of
 from fretsaw.storage import buffer_pool
 from fretsaw.storage.requests import Kept
 
@@ -144,7 +144,7 @@ def _shaped(planner: Planner, shape_of: Callable[[OpenFile], Shape[T]]) -> Itera
     window = planner.query.window
     backward = planner.query.predicate is not None and window.tail is not None
     for plan in planner.file_plans():
-        checked = [check.leaf for check in checks_of(plan.condition)]
+        checked = leaves_of(plan.condition)
         shape: Shape[T] | None = None
 
         def leaves(
@@ -305,7 +305,7 @@ class Execution(Generic[T_co]):
             few = self._window.rows_needed is not None
             (searched,) = work.file.pages_of(
                 [(reader, rows)],
-                [check.leaf for check in checks_of(work.plan.condition)],
+                leaves_of(work.plan.condition),
                 0 if few else self._piece_bytes,
             )
             width = sum(index.width for index in (*searched, *chunks))

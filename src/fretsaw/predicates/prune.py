@@ -11,7 +11,7 @@ import numpy as np
 
 from fretsaw.model.blocks import Bounds
 from fretsaw.model.selection import RowSelection
-from fretsaw.predicates.condition import Check, Condition, Every, Some
+from fretsaw.predicates.condition import AnyCheck, Check, Computed, Condition, Every, Some
 from fretsaw.predicates.value_set import NAN_KEY, Booleans, ValueSet
 
 
@@ -66,10 +66,10 @@ def _decide_nulls(check: Check, bounds: Bounds) -> Decisions:
     return Decisions(without, only) if check.values == "null" else Decisions(only, without)
 
 
-def decide_all(condition: Condition, of_check: Callable[[Check], Decisions]) -> Decisions:
+def decide_all(condition: Condition, of_check: Callable[[AnyCheck], Decisions]) -> Decisions:
     """What is proven about a condition, given what is proven about its checks."""
     match condition:
-        case Check():
+        case Check() | Computed():
             return of_check(condition)
         case Every(parts):
             decided = [decide_all(part, of_check) for part in parts]
@@ -86,10 +86,10 @@ def decide_all(condition: Condition, of_check: Callable[[Check], Decisions]) -> 
     raise TypeError(f"not a condition with checks: {condition!r}")
 
 
-def prove(condition: Condition, of_check: Callable[[Check], Proof]) -> Proof:
+def prove(condition: Condition, of_check: Callable[[AnyCheck], Proof]) -> Proof:
     """The rows of a block that may match a condition, given those of its checks."""
     match condition:
-        case Check():
+        case Check() | Computed():
             return of_check(condition)
         case Every(parts):
             join = RowSelection.intersection

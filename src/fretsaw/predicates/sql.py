@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from fretsaw.errors import PredicateSyntaxError
 from fretsaw.model.locks import importing
-from fretsaw.predicates.expression import Column, Fold, Predicate, Test, col
+from fretsaw.predicates.expression import Column, Fold, Test, col
+from fretsaw.predicates.logic import Predicate
 from fretsaw.predicates.text import Text
 
 if TYPE_CHECKING:
@@ -138,7 +139,11 @@ class _Reader:
         raise self.error(node, f"this is no condition; {_SUPPORTED}")
 
     def negated(self, part: Predicate, node: "Expr") -> Predicate:
-        if not isinstance(part, Test) or node.key not in {"is", "in", "between", "like", "escape"}:
+        if (
+            not isinstance(part, Test)
+            or not isinstance(part.column, Column)
+            or node.key not in {"is", "in", "between", "like", "escape"}
+        ):
             return ~part
         fold, is_null = part.column.fold, part.operator == "null"
         if fold is None:
