@@ -208,7 +208,7 @@ def literal_key(literal: Any, kind: pa.DataType) -> Any:
     if pa.types.is_integer(kind) or pa.types.is_decimal(kind):
         return exact(literal)
     if pa.types.is_floating(kind):
-        if isinstance(literal, int | np.integer) and literal == 0:
+        if isinstance(literal, int | np.integer | Decimal) and literal == 0:
             return BothZeros()
         with np.errstate(over="ignore", under="ignore"):
             return float_rank(float_dtype(kind).type(float(literal)))

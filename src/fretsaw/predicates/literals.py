@@ -164,7 +164,7 @@ def _float(value: Any, arrow_type: pa.DataType) -> Pair | None:
     with np.errstate(over="ignore"):
         rounded = np.array(wide).astype(arrow_type.to_pandas_dtype())
     key = float_key(float(rounded))
-    if isinstance(value, int) and value == 0:  # without a sign it is both zeros
+    if isinstance(value, int | Decimal) and value == 0:  # without a sign it is both zeros
         return float_key(-0.0), key + 1
     return key, key + 1
 
