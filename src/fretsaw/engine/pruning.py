@@ -11,6 +11,9 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Literal
 
+import numpy as np
+import pyarrow as pa
+
 from fretsaw.engine.files import OpenFile
 from fretsaw.engine.query import Query
 from fretsaw.errors import FileFormatError
@@ -29,8 +32,15 @@ from fretsaw.predicates.condition import (
     simplified,
 )
 from fretsaw.predicates.evaluate import matches
-from fretsaw.predicates.prune import Decisions, Proof, decide, decide_all
-from fretsaw.predicates.rows import true_rows
+from fretsaw.predicates.prune import (
+    Decisions,
+    Proof,
+    decide,
+    decide_all,
+    decide_pair,
+    pair_of,
+)
+from fretsaw.predicates.rows import true_of_entries, true_rows
 from fretsaw.predicates.value_set import Booleans, Key, ValueSet
 from fretsaw.storage import requests
 from fretsaw.storage.listing import Entry, Listing
@@ -129,11 +139,30 @@ def by_statistics(
     decisions: dict[AnyCheck, Decisions] = {}
     for check in checks_of(condition):
         if isinstance(check, Computed):
-            decisions[check] = Decisions.unknown(len(blocks))
+            decisions[check] = _of_computed(file, check, blocks)
             continue
         bounds = requests.run(file.reader.block_bounds(blocks, check.leaf), file.fetch)
         decisions[check] = decide(check, bounds)
     return decisions, decide_all(condition, decisions.__getitem__)
+
+
+def _of_computed(file: OpenFile, check: Computed, blocks: Sequence[Block]) -> Decisions:
+    """What the statistics of two leaves prove about a comparison of theirs, or of nulls."""
+    leaf, pair = check.only_leaf, pair_of(check)
+    if leaf is not None:
+        bounds = requests.run(file.reader.block_bounds(blocks, leaf), file.fetch)
+        entries = pa.chunked_array([], leaf.arrow_type)
+        true = true_of_entries(check, entries, may_be_null=True) if bounds.all_null.any() else None
+        nothing = np.zeros(len(blocks), np.bool_)
+        return Decisions(
+            bounds.all_null if true is False else nothing, bounds.all_null if true else nothing
+        )
+    if pair is None:
+        return Decisions.unknown(len(blocks))
+    left, right = (
+        requests.run(file.reader.block_bounds(blocks, leaf), file.fetch) for leaf in pair[:2]
+    )
+    return decide_pair(pair[2], left, right)
 
 
 def by_single_values(
@@ -146,10 +175,10 @@ def by_single_values(
             (place, check)
             for place, block in enumerate(left)
             for check in checks_of(block.condition)
-            if isinstance(check, Check) and _single_values(check)
+            if (source == "dictionary" and _is_of_entries(check)) or _single_values(check)
         ]
         if not asked:
-            break
+            continue
         steps = [answer(file, left[place], check) for place, check in asked]
         answers: dict[tuple[int, AnyCheck], bool | None]
         answers = dict(zip(asked, requests.run(requests.together(steps), file.fetch), strict=True))
@@ -230,14 +259,22 @@ def _answer(
     return answers.get((place, check))
 
 
-def _single_values(check: Check) -> Sequence[Key]:
+def _is_of_entries(check: AnyCheck) -> bool:
+    """Whether a computed test is decided by the entries of a dictionary."""
+    return isinstance(check, Computed) and check.only_leaf is not None
+
+
+def _single_values(check: AnyCheck) -> Sequence[Key]:
     """The single values that a check is for, which a filter or dictionary may lack."""
+    if isinstance(check, Computed):
+        return ()
     if not isinstance(check.values, ValueSet) or check.fold == "all":
         return ()
     return check.values.keys(MOST_VALUES)
 
 
-def _by_bloom_filter(file: OpenFile, open_block: OpenBlock, check: Check) -> Steps[bool | None]:
+def _by_bloom_filter(file: OpenFile, open_block: OpenBlock, check: AnyCheck) -> Steps[bool | None]:
+    assert isinstance(check, Check)
     rows = yield from open_block.reader.bloom_rows(check.leaf, _single_values(check))
     if rows is None:
         return None
@@ -245,10 +282,14 @@ def _by_bloom_filter(file: OpenFile, open_block: OpenBlock, check: Check) -> Ste
     return None if (rows & open_block.rows).selects_any() else False
 
 
-def _by_dictionary(file: OpenFile, open_block: OpenBlock, check: Check) -> Steps[bool | None]:
-    entries = yield from open_block.reader.dictionary(check.leaf)
+def _by_dictionary(file: OpenFile, open_block: OpenBlock, check: AnyCheck) -> Steps[bool | None]:
+    (leaf,) = check.leaves
+    entries = yield from open_block.reader.dictionary(leaf)
     if entries is None:
         return None
+    if isinstance(check, Computed):
+        bounds = yield from file.reader.block_bounds([open_block.block], leaf)
+        return true_of_entries(check, entries, may_be_null=bounds.null_counts[0] != 0)
     found = matches(replace(check, above=(), fold=None), entries)
     if not found.any():
         return False

@@ -94,10 +94,24 @@ def _computed(test: Test, find: Find, file: str, negated: bool) -> Condition:
         truth = bind_truth(~test if negated else test, find_value)
         found = [value.options[0] for value in truth.leaves()]
         leaves = {(leaf.leaf_index, leaf.as_stored): leaf for leaf in found}
+        if not leaves:
+            return _is_true(truth, test, file)
         check = Computed(truth, repr(test), tuple(leaves.values()))
-        return check if leaves else _is_true(truth, test, file)
+        return every([*_implied(truth), check])
     except UnfitLiteral as error:
         raise PredicateTypeError(f"{file}: {test!r} cannot be computed: {error}") from None
+
+
+def _implied(truth: Bound) -> list[Condition]:
+    """What a test says of the values of its only column."""
+    with importing:
+        from fretsaw.predicates.inverse import implied
+
+    found = implied(truth)
+    if found is None:
+        return []
+    leaf, above = found[0].options
+    return [False if found[1] == NOTHING else Check(leaf, above, found[1])]
 
 
 def _is_true(truth: Bound, test: Test, file: str) -> bool:

@@ -7,13 +7,14 @@ with the type of its values. What cannot be computed is refused here, before any
 
 import datetime
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 
+from fretsaw.model.locks import importing
 from fretsaw.model.schema import SchemaNode
 from fretsaw.predicates import patterns, types
 from fretsaw.predicates.comparison import values_of
@@ -63,6 +64,13 @@ def leaf_value(leaf: SchemaNode, above: tuple[str, ...], kind: pa.DataType) -> B
 def constant(scalar: pa.Scalar) -> Bound:
     """A value that is the same for all rows."""
     return Bound("literal", scalar.type, options=(scalar,))
+
+
+def without_structs(value: Bound) -> Bound:
+    """The same of leaves that lie below nothing."""
+    if value.function == "leaf":
+        return replace(value, options=(value.options[0], ()))
+    return replace(value, operands=tuple(map(without_structs, value.operands)))
 
 
 def bind_truth(predicate: Predicate, find: FindColumn) -> Bound:
@@ -124,18 +132,32 @@ def _leaf_of(value: Bound) -> SchemaNode:
     return SchemaNode("expression", (), "leaf", True, value.type)
 
 
-def _pattern(test: Test, kind: pa.DataType) -> tuple[str, str | bytes]:
-    """The kernel and the pattern of a test of text."""
+def _pattern(test: Test, kind: pa.DataType) -> tuple[str, str | bytes, str]:
+    """The kernel and the pattern of a test of text, and what all such texts begin with."""
     if not types.is_text(kind) and not types.is_binary(kind):
         raise UnfitLiteral(f"{test.operator.replace(' ', '_')}() needs text")
     match test.operator:
-        case "like" | "ilike":
-            return test.operator, patterns.like_regex(*test.operand)
+        case "like":
+            beginning = patterns.like_beginning(*test.operand).text
+            return test.operator, patterns.like_regex(*test.operand), beginning
+        case "ilike":
+            return test.operator, patterns.like_regex(*test.operand), ""
         case "matches":
-            return test.operator, test.operand
+            _require_regex(test.operand)
+            return test.operator, test.operand, patterns.regex_beginning(test.operand)
     if isinstance(test.operand, bytes) and types.is_text(kind):
         raise UnfitLiteral("it compares with a str")
-    return test.operator, test.operand
+    return test.operator, test.operand, ""
+
+
+def _require_regex(regex: str) -> None:
+    with importing:
+        import pyarrow.compute as pc
+
+    try:
+        pc.match_substring_regex(pa.array([""]), regex)
+    except pa.ArrowInvalid as error:
+        raise UnfitLiteral(f"{regex!r} is no regular expression of RE2: {error}") from None
 
 
 def _comparable(left: Bound, right: Bound) -> tuple[Bound, Bound]:

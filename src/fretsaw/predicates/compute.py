@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from fretsaw.model.schema import SchemaNode
 from fretsaw.predicates import temporal, types
-from fretsaw.predicates.computation import Bound, NotComputable
+from fretsaw.predicates.computation import Bound, NotComputable, without_structs
 from fretsaw.predicates.evaluate import contained
 from fretsaw.predicates.ordering import holds
 from fretsaw.predicates.value_set import Booleans
@@ -121,7 +121,7 @@ def _test(value: Bound, arrays: list[pa.Array]) -> pa.Array:
         case "true or null":
             return pc.if_else(array, array, pa.scalar(None, pa.bool_()))
         case "text":
-            return _match(array, *value.options)
+            return _match(array, *value.options[:2])
         case "compare":
             left, right = arrays
             if pa.types.is_null(left.type) or pa.types.is_null(right.type):
@@ -340,3 +340,10 @@ def _of_entries(truth: Bound, key: tuple[int, bool], array: pa.DictionaryArray) 
     found = whether_true(truth, Rows(len(entries), {key: entries}))
     places = array.indices.fill_null(len(entries) - 1) if array.null_count else array.indices
     return np.asarray(found[np.asarray(places)])
+
+
+def true_of_values(truth: Bound, leaf: SchemaNode, values: pa.ChunkedArray) -> Booleans:
+    """For some values of the only leaf of a bound predicate, whether it is true."""
+    array = _plain(values.combine_chunks())
+    bare = without_structs(truth)
+    return whether_true(bare, Rows(len(array), {(leaf.leaf_index, leaf.as_stored): array}))

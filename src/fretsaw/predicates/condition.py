@@ -9,6 +9,8 @@ from dataclasses import dataclass, replace
 from itertools import zip_longest
 from typing import Literal, TypeAlias
 
+import pyarrow as pa
+
 from fretsaw.model.schema import SchemaNode
 from fretsaw.predicates.computation import Bound
 from fretsaw.predicates.expression import Fold
@@ -64,6 +66,14 @@ class Computed:
     """As the user wrote it."""
     leaves: tuple[SchemaNode, ...]
     """The leaves to decode, each once."""
+
+    @property
+    def only_leaf(self) -> SchemaNode | None:
+        """The leaf whose values alone decide, if there is one: not those of what it lies in."""
+        if len(self.leaves) > 1 or self.leaves[0].is_repeated:
+            return None
+        nested = any(pa.types.is_nested(leaf.type) for leaf in self.truth.leaves())
+        return None if nested else self.leaves[0]
 
 
 @dataclass(frozen=True, slots=True)

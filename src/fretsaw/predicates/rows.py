@@ -7,6 +7,7 @@ import pyarrow as pa
 
 from fretsaw.model.locks import importing
 from fretsaw.model.schema import SchemaNode
+from fretsaw.predicates.computation import NotComputable
 from fretsaw.predicates.condition import Check, Computed, Condition, Every, Some
 from fretsaw.predicates.evaluate import matches
 from fretsaw.predicates.value_set import Booleans
@@ -32,3 +33,19 @@ def true_rows(condition: Condition, column_of: Callable[[SchemaNode], pa.Chunked
         case _:
             raise TypeError(f"not a condition with checks: {condition!r}")
     return np.asarray(found)
+
+
+def true_of_entries(check: Computed, entries: pa.ChunkedArray, may_be_null: bool) -> bool | None:
+    """Whether a test is true of all entries of a dictionary, or of none; None: of some.
+
+    A null counts as one more. An entry that cannot be computed proves nothing: no row may have it.
+    """
+    with importing:
+        from fretsaw.predicates import compute
+
+    values = [*entries.chunks, *([pa.nulls(1, entries.type)] if may_be_null else [])]
+    try:
+        found = compute.true_of_values(check.truth, check.leaves[0], pa.chunked_array(values))
+    except NotComputable:
+        return None
+    return bool(found.all()) if found.all() == found.any() else None
