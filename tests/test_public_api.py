@@ -40,6 +40,7 @@ def test_exports_are_pinned() -> None:
         "byte_range",
         "coalesce",
         "col",
+        "element",
         "open",
         "scan",
         "show_versions",

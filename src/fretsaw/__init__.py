@@ -30,7 +30,7 @@ from fretsaw.model.locks import importing
 from fretsaw.model.schema import SchemaNode
 from fretsaw.model.selection import RowSelection, RowSelector
 from fretsaw.model.trace import Trace, trace
-from fretsaw.predicates.expression import Column, Expression, coalesce, col, when
+from fretsaw.predicates.expression import Column, Expression, coalesce, col, element, when
 from fretsaw.predicates.logic import Predicate
 from fretsaw.scan import Scan, scan
 
@@ -74,6 +74,7 @@ __all__ = [
     "byte_range",
     "coalesce",
     "col",
+    "element",
     "open",
     "scan",
     "show_versions",

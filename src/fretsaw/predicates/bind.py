@@ -5,7 +5,7 @@ is a `PredicateTypeError` that says what would.
 """
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 import pyarrow as pa
@@ -24,7 +24,7 @@ from fretsaw.predicates.computation import (
 )
 from fretsaw.predicates.condition import Check, Computed, Condition, Values, every, some
 from fretsaw.predicates.evaluate import matches
-from fretsaw.predicates.expression import Column, Expression, Test, columns_of
+from fretsaw.predicates.expression import Column, Element, Elements, Expression, Test, columns_of
 from fretsaw.predicates.literals import UnfitLiteral
 from fretsaw.predicates.logic import And, Not, Or, Predicate
 from fretsaw.predicates.value_set import NOTHING
@@ -50,6 +50,10 @@ def resolve(predicate: Predicate, find: Find, file: str, negated: bool = False) 
     match predicate:
         case Test():
             return _resolve_test(predicate, find, file, negated)
+        case Elements():
+            if any(find(path) is None for path in columns_of(predicate)):
+                return True
+            return _computed(predicate, find, file, negated)
         case Not(part):
             return resolve(part, find, file, not negated)
         case And(parts) | Or(parts):
@@ -82,16 +86,10 @@ def _as_values(test: Test) -> Test | None:
     return None if isinstance(test.operand, Expression) else test
 
 
-def _computed(test: Test, find: Find, file: str, negated: bool) -> Condition:
+def _computed(test: Test | Elements, find: Find, file: str, negated: bool) -> Condition:
     """The condition of a test of what is computed, or of a pattern."""
-
-    def find_value(column: Column) -> Bound:
-        found = find(column.path)
-        assert found is not None
-        return _column_value(column, found)
-
     try:
-        truth = bind_truth(~test if negated else test, find_value)
+        truth = bind_truth(~test if negated else test, FileColumns(find))
         found = [value.options[0] for value in truth.leaves()]
         leaves = {(leaf.leaf_index, leaf.as_stored): leaf for leaf in found}
         if not leaves:
@@ -114,7 +112,7 @@ def _implied(truth: Bound) -> list[Condition]:
     return [False if found[1] == NOTHING else Check(leaf, above, found[1])]
 
 
-def _is_true(truth: Bound, test: Test, file: str) -> bool:
+def _is_true(truth: Bound, test: Test | Elements, file: str) -> bool:
     """Whether a test is true that no column of the file has a part in."""
     with importing:
         from fretsaw.predicates import compute
@@ -125,17 +123,63 @@ def _is_true(truth: Bound, test: Test, file: str) -> bool:
         raise PredicateError(f"{file}: {test!r} cannot be computed: {error}") from None
 
 
-def _column_value(column: Column, found: Found) -> Bound:
-    """The values of a column that is computed with."""
-    if isinstance(found, pa.Scalar):
-        return constant(found)
-    top, node = found
-    above = _above(top, node)
-    if column.fold or "list" in above or "map" in above:
-        raise UnfitLiteral(f"{column!r} lies below a list or map, and a row may have many of it")
-    test = Test(column, "==" if node.is_leaf else "null")
-    leaf = _leaf(test, column, node)
-    return leaf_value(leaf, above, value_type(leaf) if node.is_leaf else node.arrow_type)
+@dataclass(frozen=True, slots=True)
+class FileColumns:
+    """The columns of a file that expressions are computed of."""
+
+    find: Find
+    host: tuple[SchemaNode, SchemaNode] | None = None
+    """The list or map whose elements are tested, below its top-level field."""
+
+    def value(self, column: Column | Element) -> Bound:
+        """The values of a column, or of the element that is tested."""
+        if isinstance(column, Element):
+            return self._element(column)
+        found = self.find(column.path)
+        assert found is not None
+        if isinstance(found, pa.Scalar):
+            return constant(found)
+        top, node = found
+        above = _above(top, node)
+        if column.fold or "list" in above or "map" in above:
+            hint = "test each element: col(...).any(fs.element(...) > 1)"
+            raise UnfitLiteral(
+                f"{column!r} lies below a list or map, of which a row has many; {hint}"
+            )
+        leaf = _leaf(Test(column, "==" if node.is_leaf else "null"), column, node)
+        return leaf_value(leaf, above, value_type(leaf) if node.is_leaf else node.arrow_type)
+
+    def inside(self, column: Column) -> "FileColumns":
+        """The same inside of a list or map."""
+        found = self.find(column.path)
+        if isinstance(found, tuple) and not found[1].is_list and not found[1].is_map:
+            raise UnfitLiteral(f"{column!r} is no list and no map")
+        if self.host is not None:
+            raise UnfitLiteral("elements of elements are not tested: name the inner list's column")
+        return replace(self, host=found if isinstance(found, tuple) else None)
+
+    def entries(self, column: Column) -> tuple[Bound, Bound] | None:
+        """The keys and values of a map, or the elements of a list twice; None: there are none."""
+        scope = self.inside(column)
+        if scope.host is None:
+            return None
+        if scope.host[1].is_map:
+            return scope._element(Element(("key",))), scope._element(Element(("value",)))
+        elements = scope._element(Element())
+        return elements, elements
+
+    def _element(self, element: Element) -> Bound:
+        if self.host is None:
+            raise UnfitLiteral(f"{element!r} is for tests of elements, col(...).any(...)")
+        top, host = self.host
+        node = host if host.is_map else host.list_element
+        for step in element.path:
+            node = next((c for c in node.children if c.name == step), None) if node else None
+        if node is None or not node.is_leaf:
+            raise UnfitLiteral(f"{element!r} is no single value of an element")
+        above = _above(top, node)
+        depth = len(_above(top, host))
+        return Bound("element", value_type(node), options=(node, above[depth + 1 :], depth))
 
 
 def _check(test: Test, column: Column, found: Found, file: str, negated: bool) -> Condition:

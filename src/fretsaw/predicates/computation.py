@@ -6,10 +6,10 @@ with the type of its values. What cannot be computed is refused here, before any
 """
 
 import datetime
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from typing import Any, TypeAlias
+from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -18,7 +18,15 @@ from fretsaw.model.locks import importing
 from fretsaw.model.schema import SchemaNode
 from fretsaw.predicates import patterns, types
 from fretsaw.predicates.comparison import values_of
-from fretsaw.predicates.expression import UNITS, Call, Column, Expression, Test
+from fretsaw.predicates.expression import (
+    UNITS,
+    Call,
+    Column,
+    Element,
+    Elements,
+    Expression,
+    Test,
+)
 from fretsaw.predicates.literals import UnfitLiteral
 from fretsaw.predicates.logic import And, Not, Or, Predicate
 
@@ -47,13 +55,23 @@ class Bound:
 
     def leaves(self) -> Iterator["Bound"]:
         """The leaves that it is computed of, as often as they occur."""
-        if self.function == "leaf":
+        if self.function in ("leaf", "element"):
             yield self
         for operand in self.operands:
             yield from operand.leaves()
 
 
-FindColumn: TypeAlias = Callable[[Column], Bound]
+class Columns(Protocol):
+    """Where expressions find what they are computed of."""
+
+    def value(self, column: Column | Element) -> Bound:
+        """The values of a column, or of the element that is tested."""
+
+    def inside(self, column: Column) -> "Columns":
+        """The same inside of a list or map: what its elements have is found too."""
+
+    def entries(self, column: Column) -> tuple[Bound, Bound] | None:
+        """The keys and values of a map, or the elements of a list twice; None: there are none."""
 
 
 def leaf_value(leaf: SchemaNode, above: tuple[str, ...], kind: pa.DataType) -> Bound:
@@ -73,7 +91,7 @@ def without_structs(value: Bound) -> Bound:
     return replace(value, operands=tuple(map(without_structs, value.operands)))
 
 
-def bind_truth(predicate: Predicate, find: FindColumn) -> Bound:
+def bind_truth(predicate: Predicate, find: Columns) -> Bound:
     """A predicate as a value: true, false, or null where it is unknown."""
     match predicate:
         case And(parts) | Or(parts):
@@ -83,14 +101,21 @@ def bind_truth(predicate: Predicate, find: FindColumn) -> Bound:
             return Bound("not", pa.bool_(), (bind_truth(part, find),))
         case Test():
             return _bind_test(predicate, find)
+        case Elements(column, fold, inner):
+            lists = find.value(column)
+            if lists.is_literal:  # no such column in this file: null for every row
+                return constant(pa.scalar(None, pa.bool_()))
+            return Bound(fold, pa.bool_(), (lists, bind_truth(inner, find.inside(column))))
     raise TypeError(f"not a predicate: {predicate!r}")
 
 
-def bind_value(expression: Any, find: FindColumn) -> Bound:
+def bind_value(expression: Any, find: Columns) -> Bound:
     """An expression, or a value that a user wrote."""
     match expression:
-        case Column():
-            return find(expression)
+        case Column() | Element():
+            return find.value(expression)
+        case Call("get", (Column() as column,), (key, first)):
+            return _bind_get(column, key, first, find)
         case Call("when", operands):
             *pairs, other = operands
             conditions = [bind_truth(condition, find) for condition in pairs[::2]]
@@ -106,7 +131,21 @@ def bind_value(expression: Any, find: FindColumn) -> Bound:
     return constant(_scalar(expression))
 
 
-def _bind_test(test: Test, find: FindColumn) -> Bound:
+def _bind_get(column: Column, key: Any, first: int, find: Columns) -> Bound:
+    """The value of a key of a map, or an element of a list whose elements count from `first`."""
+    entries = find.entries(column)
+    if entries is None:
+        return constant(pa.scalar(None))
+    keys, values = entries
+    if keys is values:
+        if isinstance(key, bool) or not isinstance(key, int) or key < first:
+            raise UnfitLiteral(f"elements of a list are counted from {first}, not {key!r}")
+        return Bound("nth", values.type, (values,), (key - first,))
+    sought = values_of(Test(column, "==", key), keys.options[0])
+    return Bound("get", values.type, (keys, values), (sought,))
+
+
+def _bind_test(test: Test, find: Columns) -> Bound:
     value = bind_value(test.column, find)
     truth = pa.bool_()
     if test.operator in ("null", "not null"):
@@ -228,6 +267,8 @@ def _bind_call(function: str, operands: list[Bound], options: tuple[Any, ...]) -
             return Bound(function, types.computed(kind), tuple(operands), options)
         case "lower" | "upper" | "strip" if types.is_text(kind):
             return Bound(function, types.computed(kind), tuple(operands))
+        case "length" if pa.types.is_nested(kind) and not pa.types.is_struct(kind):
+            return Bound("count", pa.int64(), tuple(operands))
         case "length" if types.is_text(kind) or types.is_binary(kind):
             return Bound(function, pa.int64(), tuple(operands))
         case "cast":

@@ -7,10 +7,11 @@ its own rows only, so that no row fails for a branch that it does not take.
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -20,6 +21,8 @@ from fretsaw.predicates.computation import Bound, NotComputable, without_structs
 from fretsaw.predicates.evaluate import contained
 from fretsaw.predicates.ordering import holds
 from fretsaw.predicates.value_set import Booleans
+
+Offsets: TypeAlias = npt.NDArray[np.int64]
 
 _ON_NUMBERS = {
     "+": (pc.add_checked, pc.add),
@@ -35,11 +38,14 @@ class Rows:
 
     count: int
     columns: Mapping[tuple[int, bool], pa.Array]
+    elements: Mapping[tuple[int, bool], pa.Array] = field(default_factory=dict)
+    """Where a row is an element of a list: what the elements have."""
 
     def where(self, chosen: pa.Array) -> "Rows":
         """Some of the rows."""
         columns = {key: array.filter(chosen) for key, array in self.columns.items()}
-        return Rows(pc.sum(chosen, min_count=0).as_py(), columns)
+        elements = {key: array.filter(chosen) for key, array in self.elements.items()}
+        return Rows(pc.sum(chosen, min_count=0).as_py(), columns, elements)
 
 
 def whether_true(truth: Bound, rows: Rows) -> Booleans:
@@ -63,6 +69,13 @@ def _compute(value: Bound, rows: Rows) -> pa.Array:
         case "leaf":
             leaf, above = value.options
             return _plain(_inside(rows.columns[leaf.leaf_index, leaf.as_stored], len(above)))
+        case "element":
+            leaf, above, _ = value.options
+            return _plain(_inside(rows.elements[leaf.leaf_index, leaf.as_stored], len(above)))
+        case "any" | "all":
+            return _fold(value, rows)
+        case "nth" | "get":
+            return _entry(value, rows)
         case "when":
             return _choose(value, rows)
         case "coalesce":
@@ -157,6 +170,77 @@ def _logic(value: Bound, rows: Rows) -> pa.Array:
     for array in arrays[1:]:
         joint = join(joint, array)
     return joint
+
+
+def _lists(value: Bound, rows: Rows) -> tuple[pa.Array, Offsets]:
+    """The lists around the elements that a leaf holds, and where these begin and end."""
+    leaf, _, depth = value.options
+    lists = _inside(rows.columns[leaf.leaf_index, leaf.as_stored], depth)
+    offsets = np.asarray(lists.offsets).astype(np.int64)
+    return lists, offsets
+
+
+def _elements(value: Bound, rows: Rows) -> pa.Array:
+    """All elements that a leaf holds, one list after the other."""
+    lists, offsets = _lists(value, rows)
+    return lists.values.slice(int(offsets[0]), int(offsets[-1] - offsets[0]))
+
+
+def _fold(value: Bound, rows: Rows) -> pa.Array:
+    """Three-valued OR or AND over the elements of each list; a null list is unknown."""
+    lists, truth = _compute(value.operands[0], rows), value.operands[1]
+    offsets = np.asarray(lists.offsets).astype(np.int64)
+    counts = np.diff(offsets)
+    parents = pa.array(np.repeat(np.arange(rows.count), counts))
+    columns = {key: array.take(parents) for key, array in _outer(truth, rows).items()}
+    inner = {_key(leaf): _elements(leaf, rows) for leaf in _inner(truth)}
+    found = _compute(truth, Rows(len(parents), columns, inner))
+    decisive = np.asarray(found.fill_null(False))
+    if value.function == "all":
+        decisive = np.asarray(pc.invert(found).fill_null(False))
+    unknown = np.asarray(found.is_null())
+    decided, undecided = (_per_list(which, offsets) > 0 for which in (decisive, unknown))
+    result = decided if value.function == "any" else ~decided
+    return pa.array(result, mask=(undecided & ~decided) | np.asarray(lists.is_null()))
+
+
+def _per_list(which: Booleans, offsets: Offsets) -> Offsets:
+    """How many of the elements of each list are such."""
+    before = np.concatenate(([0], np.cumsum(which)))
+    counts: Offsets = np.diff(before[offsets - offsets[0]])
+    return counts
+
+
+def _inner(truth: Bound) -> list[Bound]:
+    return [leaf for leaf in truth.leaves() if leaf.function == "element"]
+
+
+def _outer(truth: Bound, rows: Rows) -> dict[tuple[int, bool], pa.Array]:
+    keys = {_key(leaf) for leaf in truth.leaves() if leaf.function == "leaf"}
+    return {key: rows.columns[key] for key in keys}
+
+
+def _key(leaf: Bound) -> tuple[int, bool]:
+    return leaf.options[0].leaf_index, leaf.options[0].as_stored
+
+
+def _entry(value: Bound, rows: Rows) -> pa.Array:
+    """The element at a place of each list, or the last value of a key of each map; else null."""
+    *keys, values = value.operands
+    lists, offsets = _lists(values, rows)
+    starts = offsets - offsets[0]
+    if value.function == "nth":
+        places = starts[:-1] + value.options[0]
+        missing = places >= starts[1:]
+    else:
+        held = _plain(_inside(_elements(keys[0], rows), len(keys[0].options[1])))
+        found = np.flatnonzero(contained(value.options[0], held) & np.asarray(held.is_valid()))
+        places = np.full(rows.count, -1, np.int64)
+        places[np.searchsorted(starts, found, "right") - 1] = found  # the last one stays
+        missing = places < 0
+    missing |= np.asarray(lists.is_null())
+    inside = _plain(_inside(_elements(values, rows), len(values.options[1])))
+    return inside.take(pa.array(places, mask=missing))
 
 
 def _choose(value: Bound, rows: Rows) -> pa.Array:
@@ -268,6 +352,8 @@ def _apply(value: Bound, array: pa.Array) -> pa.Array:
             return pc.round(array, options[0], options[1])
         case "lower" | "upper" | "strip":
             return _ON_TEXT[value.function](_as(array, kind))
+        case "count":
+            return pc.list_value_length(array).cast(kind)
         case "length":
             array = _as(array, types.computed(array.type))
             is_text = types.is_text(array.type)

@@ -7,7 +7,7 @@ resolved against the schema of each file.
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any, Literal, NoReturn, TypeAlias
+from typing import Any, Literal, NoReturn, TypeAlias, overload
 
 import pyarrow as pa
 
@@ -296,13 +296,33 @@ class Column(Expression):
     fold: Fold | None = None
     is_physical: bool = False
 
-    def any(self) -> "Column":
-        """Any element of a list or map: what is tested next holds for at least one."""
+    @overload
+    def any(self) -> "Column": ...
+    @overload
+    def any(self, predicate: Predicate | Expression) -> Predicate: ...
+    def any(self, predicate: Predicate | Expression | None = None) -> "Column | Predicate":
+        """Any element of a list or map: the predicate, or what is tested next, holds for one.
+
+        >>> col("items").any((element("price") > 10) & (element("qty") > 2))
+        col('items').any((element('price') > 10) & (element('qty') > 2))
+        """
+        if predicate is not None:
+            return Elements(self, "any", as_predicate(predicate))
         return self._folded("any")
 
-    def all(self) -> "Column":
-        """All elements of a list or map: what is tested next holds for each of them."""
+    @overload
+    def all(self) -> "Column": ...
+    @overload
+    def all(self, predicate: Predicate | Expression) -> Predicate: ...
+    def all(self, predicate: Predicate | Expression | None = None) -> "Column | Predicate":
+        """All elements of a list or map: the predicate, or what is tested next, holds for each."""
+        if predicate is not None:
+            return Elements(self, "all", as_predicate(predicate))
         return self._folded("all")
+
+    def get(self, key: Any) -> "Expression":
+        """The value of a key of a map, or an element of a list, counted from 0; null if none."""
+        return call("get", self, options=(key, 0))
 
     @property
     def physical(self) -> "Column":
@@ -317,6 +337,16 @@ class Column(Expression):
     def __repr__(self) -> str:
         fold = f".{self.fold}()" if self.fold else ""
         return f"col({spelled(self.path)!r}){'.physical' if self.is_physical else ''}{fold}"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Element(Expression):
+    """The element that is tested by `any` or `all`, or a field of it; made by `element`."""
+
+    path: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"element({'.'.join(self.path)!r})" if self.path else "element()"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -342,6 +372,8 @@ class Call(Expression):
                 pairs = zip(shown[:-1:2], shown[1:-1:2], strict=True)
                 chain = ".".join(f"when({condition}).then({value})" for condition, value in pairs)
                 return f"{chain}.otherwise({shown[-1]})"
+        if self.function == "get" and self.options[1]:
+            return f"{shown[0]}[{self.options[0]!r}]"
         options = [repr(str(o) if isinstance(o, pa.DataType) else o) for o in self.options[:1]]
         return f"{shown[0]}.{self.function}({', '.join(options)})"
 
@@ -371,6 +403,18 @@ class Test(Predicate):
                 return f"{self.column!r}.is_{self.operator.replace(' ', '_')}()"
             case _:
                 return f"{self.column!r} {self.operator} {self.operand!r}"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Elements(Predicate):
+    """Any or all elements of a list or map for which a predicate holds."""
+
+    column: Column
+    fold: Fold
+    predicate: Predicate
+
+    def __repr__(self) -> str:
+        return f"{self.column!r}.{self.fold}({self.predicate!r})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -411,6 +455,15 @@ def col(path: Path) -> Column:
     if not exact and not isinstance(path, str):
         raise TypeError(f"a column is named by a str or a tuple of them, not {path!r}")
     return Column(path)
+
+
+def element(path: Path = ()) -> Element:
+    """The element that `any` or `all` tests, or a field of it; a map's have `key` and `value`.
+
+    >>> col("scores").all(element() >= 0)
+    col('scores').all(element() >= 0)
+    """
+    return Element(tuple(path.split(".")) if isinstance(path, str) else tuple(path))
 
 
 def coalesce(*values: Any) -> Expression:
@@ -485,6 +538,9 @@ def _columns(part: Any) -> Iterator[Column]:
             for inner in parts:
                 yield from _columns(inner)
         case Not(inner):
+            yield from _columns(inner)
+        case Elements(column, _, inner):
+            yield column
             yield from _columns(inner)
 
 

@@ -127,6 +127,12 @@ class Reader:
             case key if key in _TESTS:
                 test = getattr(self.expression(node.this), _TESTS[key])
                 return test(self.string(node.expression))  # type: ignore[no-any-return]
+            case "arraycontains":
+                return _COMPARISONS["eq"](self.column(node.this).any(), self.value(node.expression))
+            case "anonymous" if node.name.lower() == "list_contains":
+                if len(node.expressions) == 2:
+                    listed, value = node.expressions
+                    return _COMPARISONS["eq"](self.column(listed).any(), self.value(value))
             case "anonymous" if node.name.lower() == "regexp_matches":
                 if len(node.expressions) == 2:
                     value, regex = node.expressions
@@ -258,6 +264,11 @@ class Reader:
                 return datetime.now(UTC).date()
             case "column" | "dot":
                 return self.column(node)
+            case "bracket" if len(node.expressions) == 1:
+                key = self.value(node.expressions[0])
+                if isinstance(key, Expression):
+                    raise self.error(node, "a key or a place is a value here, not a column")
+                return call("get", self.column(node.this), options=(key, 1))
             case "any":
                 raise self.error(node, f"a column is expected here, ANY is not; {SUPPORTED}")
         return self.function(node)
