@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 
 from fretsaw.model.schema import SchemaNode
 from fretsaw.predicates import temporal, types
+from fretsaw.predicates.casts import cast, converted, try_cast
 from fretsaw.predicates.computation import Bound, NotComputable, without_structs
 from fretsaw.predicates.evaluate import contained
 from fretsaw.predicates.ordering import holds
@@ -91,7 +92,8 @@ def _compute(value: Bound, rows: Rows) -> pa.Array:
         case "shift":
             return _shift(value, arrays[0], arrays[1])
         case "join":
-            return pc.binary_join_element_wise(*(array.cast(value.type) for array in arrays), "")
+            texts = [array.cast(value.type) for array in arrays]
+            return pc.binary_join_element_wise(*texts, pa.scalar("", value.type))
     return _apply(value, arrays[0])
 
 
@@ -107,19 +109,6 @@ def _plain(array: pa.Array) -> pa.Array:
     if isinstance(array, pa.ExtensionArray):
         array = array.storage
     return array.dictionary_decode() if isinstance(array, pa.DictionaryArray) else array
-
-
-def _as(array: pa.Array, kind: pa.DataType) -> pa.Array:
-    """The same values in a type that holds them."""
-    if array.type == kind or isinstance(kind, pa.BaseExtensionType):
-        return array
-    if pa.types.is_floating(kind) and pa.types.is_decimal(array.type):
-        return array.cast(pa.float64()).cast(kind)
-    if pa.types.is_floating(kind):
-        return array.cast(kind, safe=False)
-    if pa.types.is_timestamp(kind) and pa.types.is_timestamp(array.type):
-        return array.cast(pa.timestamp(kind.unit, array.type.tz)).view(kind)
-    return array.cast(kind)
 
 
 def _test(value: Bound, arrays: list[pa.Array]) -> pa.Array:
@@ -139,7 +128,7 @@ def _test(value: Bound, arrays: list[pa.Array]) -> pa.Array:
             left, right = arrays
             if pa.types.is_null(left.type) or pa.types.is_null(right.type):
                 return pa.nulls(len(left), pa.bool_())
-            alike = [_as(side, types.computed(side.type)) for side in arrays]
+            alike = [converted(side, types.computed(side.type)) for side in arrays]
             return _known(holds(value.options[0], *alike), left, right)
     raise TypeError(f"not a test: {value.function}")
 
@@ -250,17 +239,17 @@ def _choose(value: Bound, rows: Rows) -> pa.Array:
     left, parts, places = np.arange(rows.count), [], []
     for condition, branch in zip(conditions, values[:-1], strict=True):
         true = whether_true(condition, rows)
-        parts.append(_as(_compute(branch, rows.where(pa.array(true))), value.type))
+        parts.append(converted(_compute(branch, rows.where(pa.array(true))), value.type))
         places.append(left[true])
         rows, left = rows.where(pa.array(~true)), left[~true]
-    parts.append(_as(_compute(values[-1], rows), value.type))
+    parts.append(converted(_compute(values[-1], rows), value.type))
     return _scattered(parts, [*places, left])
 
 
 def _first_of(value: Bound, rows: Rows) -> pa.Array:
     left, parts, places = np.arange(rows.count), [], []
     for operand in value.operands:
-        part = _as(_compute(operand, rows), value.type)
+        part = converted(_compute(operand, rows), value.type)
         missing = np.asarray(part.is_null()) & (operand is not value.operands[-1])
         parts.append(part.filter(pa.array(~missing)))
         places.append(left[~missing])
@@ -279,9 +268,9 @@ def _scattered(parts: list[pa.Array], places: list[Any]) -> pa.Array:
 def _calculate(value: Bound, left: pa.Array, right: pa.Array) -> pa.Array:
     kind, function = value.type, value.function
     if pa.types.is_decimal(kind):
-        wide = [_wide(_as(array, types.as_decimal(array.type))) for array in (left, right)]
+        wide = [_wide(converted(array, types.as_decimal(array.type))) for array in (left, right)]
         return _ON_NUMBERS[function][1](*wide).cast(kind)
-    left, right = _as(left, kind), _as(right, kind)
+    left, right = converted(left, kind), converted(right, kind)
     if function in _ON_NUMBERS:
         checked, plain = _ON_NUMBERS[function]
         return (plain if pa.types.is_floating(kind) else checked)(left, right)
@@ -340,28 +329,28 @@ def _apply(value: Bound, array: pa.Array) -> pa.Array:
     kind, options = value.type, value.options
     match value.function:
         case "as":
-            return _as(array, kind)
+            return converted(array, kind)
         case "negate" | "abs":
             if pa.types.is_duration(kind):
                 return _of_sign(value.function, array.view(pa.int64())).view(kind)
-            return _of_sign(value.function, _as(array, kind))
+            return _of_sign(value.function, converted(array, kind))
         case "round":
-            array = _as(array, kind)
+            array = converted(array, kind)
             if pa.types.is_integer(kind) and options[0] >= 0:
                 return array
             return pc.round(array, options[0], options[1])
         case "lower" | "upper" | "strip":
-            return _ON_TEXT[value.function](_as(array, kind))
+            return _ON_TEXT[value.function](converted(array, kind))
         case "count":
             return pc.list_value_length(array).cast(kind)
         case "length":
-            array = _as(array, types.computed(array.type))
+            array = converted(array, types.computed(array.type))
             is_text = types.is_text(array.type)
             return (pc.utf8_length if is_text else pc.binary_length)(array).cast(pa.int64())
         case "truncate":
             return temporal.truncated(array, *options)
         case "cast":
-            return _try_cast(array, kind) if "try" in options else _cast(array, kind)
+            return try_cast(array, kind) if "try" in options else cast(array, kind)
     return temporal.part(array, value.function).cast(kind)
 
 
@@ -369,43 +358,6 @@ def _of_sign(function: str, array: pa.Array) -> pa.Array:
     if pa.types.is_decimal(array.type):
         return (pc.abs if function == "abs" else pc.negate)(array)
     return (pc.abs_checked if function == "abs" else pc.negate_checked)(array)
-
-
-def _cast(array: pa.Array, kind: pa.DataType) -> pa.Array:
-    """The values as another type: fractions are cut off, what is out of range fails."""
-    types_ = pa.types
-    if array.type == kind:
-        return array
-    try:
-        if types_.is_floating(array.type) and types_.is_integer(kind):
-            return pc.trunc(_as(array, pa.float64())).cast(kind)
-        if types_.is_decimal(array.type) and types_.is_integer(kind):
-            return pc.trunc(array).cast(kind)
-        if types_.is_floating(kind) or types_.is_timestamp(array.type):
-            if types_.is_date(kind):
-                array = temporal.wall_clock(array)
-            return array.cast(kind, safe=False)
-        if types_.is_decimal(array.type) and types_.is_decimal(kind):
-            rounded = pc.round(array, min(kind.scale, array.type.scale), "half_to_even")
-            return rounded.cast(kind)
-        return array.cast(kind)
-    except pa.ArrowNotImplementedError:
-        raise NotComputable(f"{array.type} cannot be cast to {kind}") from None
-
-
-def _try_cast(array: pa.Array, kind: pa.DataType) -> pa.Array:
-    """The values as another type, null where that fails; each distinct one is tried."""
-    try:
-        return _cast(array, kind)
-    except (pa.ArrowInvalid, NotComputable):
-        if len(array) == 1:
-            return pa.nulls(1, kind)
-    encoded = array.dictionary_encode()
-    entries, middle = encoded.dictionary, len(encoded.dictionary) // 2
-    if not middle:
-        return pa.nulls(len(array), kind)
-    halves = [_try_cast(half, kind) for half in (entries.slice(0, middle), entries.slice(middle))]
-    return pa.concat_arrays(halves).take(encoded.indices)
 
 
 def true_of_leaves(truth: Bound, columns: Sequence[tuple[SchemaNode, pa.ChunkedArray]]) -> Booleans:

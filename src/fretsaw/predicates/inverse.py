@@ -7,7 +7,7 @@ comes out is a set of the column's values outside of which the test is never tru
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from decimal import Decimal
+from decimal import Decimal, localcontext
 from itertools import pairwise
 from typing import Any
 
@@ -211,7 +211,8 @@ def _values(keys: Sequence[int], kind: pa.DataType) -> pa.Array:
     if pa.types.is_floating(kind):
         return pa.array([float_at(key) for key in keys], pa.float64())
     if pa.types.is_decimal(kind):
-        values = [Decimal(key).scaleb(-kind.scale) for key in keys]
+        with localcontext(prec=100):
+            values = [Decimal(key).scaleb(-kind.scale) for key in keys]
         return pa.array(values, pa.decimal256(76, kind.scale)).cast(types.computed(kind))
     if pa.types.is_integer(kind):
         return pa.array(keys, types.computed(kind))

@@ -5,6 +5,7 @@ far scales and times of other units are taken apart here into wholes and rests, 
 exactly. Nulls are anything.
 """
 
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any, TypeAlias
 
@@ -111,18 +112,20 @@ def _decimals(left: pa.Array, right: pa.Array) -> Signs:
         same = pa.decimal256(max(wholes + scale, 1), scale)
         left, right = left.cast(same), right.cast(same)
         return _above_below(pc.greater(left, right), pc.less(left, right))
-    floors = [pc.floor(array) for array in (left, right)]
-    parts = [
-        pc.subtract(_wide(array, array.type.scale), _wide(floor, array.type.scale))
-        for array, floor in zip((left, right), floors, strict=True)
-    ]
-    signs = _decimals(*(floor.cast(pa.decimal256(types.MOST_DIGITS - 1, 0)) for floor in floors))
-    rests = [part.cast(pa.decimal256(types.MOST_DIGITS, scale)) for part in parts]
+    (left_whole, left_rest), (right_whole, right_rest) = map(_divided, (left, right))
+    signs = _decimals(left_whole, right_whole)
+    rests = [rest.cast(pa.decimal256(types.MOST_DIGITS, scale)) for rest in (left_rest, right_rest)]
     return np.where(signs == 0, _above_below(pc.greater(*rests), pc.less(*rests)), signs)
 
 
-def _wide(array: pa.Array, scale: int) -> pa.Array:
-    return array.cast(pa.decimal256(types.MOST_DIGITS - 1, scale))
+def _divided(array: pa.Array) -> tuple[pa.Array, pa.Array]:
+    """Decimals as the whole numbers at or below them and what is beyond."""
+    scale = array.type.scale
+    if scale == 0:
+        return array, pa.repeat(pa.scalar(Decimal(0), pa.decimal256(1, 0)), len(array))
+    wide = array.cast(pa.decimal256(types.MOST_DIGITS - 1, scale))
+    floors = pc.floor(wide)
+    return floors.cast(pa.decimal256(types.MOST_DIGITS - 1, 0)), pc.subtract(wide, floors)
 
 
 def _decimals_with_floats(left: pa.Array, right: pa.Array) -> Signs:
