@@ -216,6 +216,24 @@ def test_two_columns_are_compared_by_both_bounds(
     assert_pruned(data, predicate, blocks)
 
 
+@pytest.mark.parametrize("writer", ["parquet", "orc"])
+def test_two_columns_are_compared_by_the_bounds_of_pages_that_line_up(writer: str) -> None:
+    first, second = [*range(4000)], [*range(1000, 2000), *range(1000, 2000), *range(2001, 4001)]
+    options: dict[str, Any] = {"row_index_stride": 1000}
+    if writer == "parquet":
+        options = {"write_page_index": True, "data_page_size": 1, "write_batch_size": 1000}
+        options |= {"use_dictionary": False}
+    table = pa.table({"x": pa.array(first), "y": pa.array(second)})
+    data = written(table, writer, [4000], **options)
+    y = col("y")
+    for predicate in (x < y, x <= y, x == y, x > y, x >= y, x != y, ~(x < y)):
+        assert rows_of(data, predicate) == rows_of(data, predicate, indexes=False), predicate
+    with fs.open(data) as file:
+        assert file.prune(x > y).indices().tolist() == [*range(1000, 4000)]
+        assert file.prune(y - 1000 == x).selected_count == 4000
+        assert file.prune(x == y).indices().tolist() == [*range(1000, 4000)]
+
+
 def test_two_columns_with_nulls_nans_and_other_signs_lose_nothing() -> None:
     columns = {
         "a": pa.array([1, None, 3, None], pa.int64()),

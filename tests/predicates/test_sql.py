@@ -357,7 +357,6 @@ def failure(text: str) -> tuple[str, str, int]:
         ("¦a between symmetric 2 and 1", "not supported"),
         ("a = ¦if(b, 1, 2)", "double quotes"),
         ("¦IF > 5", "double quotes"),
-        ("¦a[0] = 1", "compares columns"),
         ("¦a is 5", "compares columns"),
         ("any(¦a) is true", "compares columns"),
         ("any(any(¦a)) = 1", "a column is expected"),

@@ -209,6 +209,9 @@ def by_pages(file: OpenFile, blocks: Sequence[OpenBlock]) -> tuple[list[Indexed]
             if isinstance(check, Computed):
                 nothing = RowSelection.none(every.row_count)
                 found[place].proofs[check] = Proof(every, nothing)
+                for leaf in (pair_of(check) or ())[:2]:
+                    checks.setdefault((leaf.leaf_index, leaf.as_stored), [])
+                    leaves[leaf.leaf_index, leaf.as_stored] = leaf
                 continue
             key = (check.leaf.leaf_index, check.leaf.as_stored)
             leaves[key] = check.leaf
@@ -250,7 +253,29 @@ def by_pages(file: OpenFile, blocks: Sequence[OpenBlock]) -> tuple[list[Indexed]
                 found[place].proofs[check] = Proof(may, certain & may)
                 source = index.told_by or file.reader.index_name
                 verdicts.append(_of_pages(source, none, index))
+    for block, indexed_block in zip(blocks, found, strict=True):
+        verdicts += _by_both_pages(file, block.condition, indexed_block)
     return found, verdicts
+
+
+def _by_both_pages(file: OpenFile, condition: Condition, found: Indexed) -> list[Verdict]:
+    """What the pages of two leaves prove about a comparison of theirs, where they line up."""
+    verdicts = []
+    for check in checks_of(condition):
+        pair = pair_of(check) if isinstance(check, Computed) else None
+        if pair is None or any(leaf.leaf_index not in found.bounds for leaf in pair[:2]):
+            continue
+        left, right = (found.pages[leaf.leaf_index] for leaf in pair[:2])
+        if not np.array_equal(left.boundaries, right.boundaries):
+            continue
+        bounds = [found.bounds[leaf.leaf_index] for leaf in pair[:2]]
+        decided = decide_pair(pair[2], *bounds)
+        may = RowSelection.from_pages(~decided.none, left.boundaries)
+        certain = RowSelection.from_pages(decided.all, left.boundaries)
+        found.proofs[check] = Proof(may, certain & may)
+        source = left.told_by or file.reader.index_name
+        verdicts += [_of_pages(source, decided.none, index) for index in (left, right)]
+    return verdicts
 
 
 def _answer(

@@ -70,7 +70,8 @@ def pair_of(check: Computed) -> tuple[SchemaNode, SchemaNode, Comparison] | None
     if test.function != "compare" or any(side.function != "leaf" for side in test.operands):
         return None
     left, right = test.operands
-    if left.options[0].is_repeated or right.options[0].is_repeated:
+    leaves = [side.options[0] for side in test.operands]
+    if any(leaf.is_repeated or leaf.as_stored for leaf in leaves):
         return None
     kinds = {_key_kind(side.type) for side in test.operands}
     operator: Comparison = test.options[0]
