@@ -14,7 +14,7 @@ import pyarrow as pa
 from benchmarks.contestant import Contestant, Unsupported, Where
 from benchmarks.data import Scale, trips
 from benchmarks.measure import OURS, race, same_rows, timer
-from benchmarks.ours import Fretsaw, Plain
+from benchmarks.ours import OWN, Fretsaw, Plain
 
 PERCENTS = (0, 0.01, 0.1, 1, 5, 10, 25, 50, 75, 90, 99, 100)
 PROJECTIONS: Mapping[str, tuple[str, ...] | None] = {
@@ -46,7 +46,7 @@ class Point:
     @property
     def to_best_peer(self) -> float | None:
         """fretsaw's time over that of the best peer."""
-        return self._ratio([name for name in self.seconds if name not in (OURS, Plain.name)])
+        return self._ratio([name for name in self.seconds if name not in (*OWN, Plain.name)])
 
     def _ratio(self, names: Sequence[str]) -> float | None:
         others = [self.seconds[name] for name in names if name in self.seconds]

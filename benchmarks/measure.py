@@ -74,7 +74,7 @@ class Result:
     @property
     def ratio(self) -> float | None:
         """fretsaw's time over that of the best peer."""
-        peers = [seconds for name, seconds in self.seconds.items() if name != OURS]
+        peers = [seconds for name, seconds in self.seconds.items() if name not in ours.OWN]
         if OURS not in self.seconds or not peers:
             return None
         return self.seconds[OURS] / min(peers)
@@ -193,7 +193,7 @@ def _check(workload: Workload, contestants: Sequence[Contestant], sample: Sample
             answers[reader.name] = table if workload.ordered else _in_order(table)
         except Unsupported as reason:
             left_out[reader.name] = str(reason)
-    expected = next((table for name, table in answers.items() if name != OURS), None)
+    expected = next((table for name, table in answers.items() if name not in ours.OWN), None)
     if expected is not None:
         for name, table in answers.items():
             if not same_rows(table, expected, workload.tolerance):

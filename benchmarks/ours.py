@@ -1,19 +1,23 @@
 """fretsaw as a contestant: every piece of work through the public API alone.
 
 In and out: as `contestant` says. What fretsaw keeps between two calls is dropped by `forget`
-before each timed run. `Plain` is fretsaw without its predicates, for `curve` to compare with.
-`traced` runs a call and counts its reads, apart from the timed runs.
+before each timed run. `FretsawByArrow` does without the kernels; `Plain` is fretsaw without its
+predicates, for `curve` to compare with. `traced` runs a call and counts its reads, apart from the
+timed runs.
 """
 
+import os
 from collections.abc import Callable, Sequence
 from functools import reduce
 from typing import Any
+from unittest.mock import patch
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 import fretsaw as fs
 from benchmarks.contestant import RowNumbers, Where, added
+from fretsaw.formats.kernels import load_kernels
 from fretsaw.storage import footer_cache
 
 COMPARISONS: dict[str, Callable[[Any, Any], pa.Array]] = {
@@ -40,10 +44,9 @@ class Fretsaw:
 
     def sums(self, path: str, columns: Sequence[str]) -> pa.Table:
         totals = dict.fromkeys(columns, 0.0)
-        for batch in fs.scan(path).select(*columns).columns():
+        for batch in fs.scan(path).select(*columns).batches():
             for name in columns:
-                values, validity = batch[name].values, batch[name].leaf_validity
-                totals[name] += (values[validity.mask()] if validity.has_nulls else values).sum()
+                totals[name] += pc.sum(batch[name]).as_py() or 0.0
         return pa.table({name: [total] for name, total in totals.items()})
 
     def loop(self, path: str, count: int, column: str) -> pa.Table:
@@ -81,6 +84,32 @@ class Fretsaw:
 
     def drain(self, path: str) -> int:
         return sum(batch.num_rows for batch in fs.scan(path).batches())
+
+
+class FretsawByArrow(Fretsaw):
+    """The same without the compiled kernels: every call is made with these turned off."""
+
+    name = "fretsaw by arrow"
+
+
+def _by_arrow(method: Callable[..., Any]) -> Callable[..., Any]:
+    def call(*arguments: Any) -> Any:
+        with patch.dict(os.environ, FRETSAW_KERNELS="0"):
+            load_kernels.cache_clear()
+            try:
+                return method(*arguments)
+            finally:
+                load_kernels.cache_clear()
+
+    return call
+
+
+for _name, _method in vars(Fretsaw).items():
+    if callable(_method) and not _name.startswith("_"):
+        setattr(FretsawByArrow, _name, _by_arrow(_method))
+
+OWN = (Fretsaw.name, FretsawByArrow.name)
+"""Who is not a peer."""
 
 
 class Plain(Fretsaw):

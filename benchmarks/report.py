@@ -25,7 +25,7 @@ from benchmarks.ours import Plain
 FOLDER = Path(__file__).parent
 PACKAGES = ("fretsaw", "pyarrow", "polars", "duckdb", "datafusion", "pyorc", "pyspark", "numpy")
 BYTES_GOAL, ORC_BYTES_GOAL = 1.1, 1.2
-MEMORY_GOAL = 300
+MEMORY_GOAL = 250
 AHEAD, BEHIND, GOAL = "#2a9d8f", "#d1495b", "#ffd166"
 
 

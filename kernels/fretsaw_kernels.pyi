@@ -143,6 +143,82 @@ class Refused:
     def claim(self) -> int | None:
         """Which claim of the part is wrong, where it is one."""
 
+_RowGroup: TypeAlias = tuple[int, int | None, int | None, int | None, int | None]
+"""How many columns it has, its bytes, its rows, its offset, its compressed bytes."""
+
+@final
+class Footer:
+    """A footer, and where its schema elements and column chunks are; numbers are int64."""
+
+    @property
+    def length(self) -> int: ...
+    @property
+    def num_rows(self) -> int | None: ...
+    @property
+    def created_by(self) -> str | None: ...
+    @property
+    def key_values(self) -> list[tuple[bytes | None, bytes | None]]: ...
+    @property
+    def names(self) -> list[str]:
+        """The names of all schema elements."""
+
+    @property
+    def types(self) -> Buffer:
+        """Their physical types; the lowest number where there is none."""
+
+    @property
+    def children(self) -> Buffer:
+        """How many children each has."""
+
+    @property
+    def elements(self) -> Buffer:
+        """Where each begins and ends."""
+
+    @property
+    def row_groups(self) -> list[_RowGroup]: ...
+    @property
+    def chunks(self) -> Buffer:
+        """Where the chunks of all row groups begin and end."""
+
+    @property
+    def column_orders(self) -> Buffer:
+        """For each leaf whether its order is a known one (bytes)."""
+
+def parse_footer(data: Readable) -> Footer | None:
+    """What a footer says above its column chunks; None if it is unusual or damaged."""
+
+def parse_pages(data: Readable) -> Buffer | None:
+    """What the headers of all pages of a buffer say, or None: seven numbers (int64) for each.
+
+    Where it begins, its size with the header, whether it holds data, its values, its rows (-1: not
+    told), whether it refers to a dictionary, the entries of one (-1: it is none).
+    """
+
+def parse_offset_index(data: Readable) -> Buffer | None:
+    """The offsets of all pages, then their sizes, then their first rows (int64), or None."""
+
+@final
+class ColumnIndex:
+    """What the pages of a chunk hold; what is missing is None."""
+
+    @property
+    def null_pages(self) -> Buffer | None:
+        """Whether each page is null (bytes)."""
+
+    @property
+    def min_values(self) -> list[bytes] | None: ...
+    @property
+    def max_values(self) -> list[bytes] | None: ...
+    @property
+    def null_counts(self) -> Buffer | None: ...
+    @property
+    def definition_level_histograms(self) -> Buffer | None: ...
+    @property
+    def nan_counts(self) -> Buffer | None: ...
+
+def parse_column_index(data: Readable) -> ColumnIndex | None:
+    """The lists of a column index, or None."""
+
 def decode(
     leaves: Sequence[tuple[Leaf, Sequence[_Part]]],
     *,

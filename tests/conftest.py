@@ -11,6 +11,7 @@ import pytest
 from hypothesis import settings
 
 from fretsaw.storage import footer_cache
+from tests.support.kernels import parametrize_decoders, repeats_itself, without_kernels
 from tests.support.writers import missing, need
 
 settings.register_profile("default", derandomize=True, deadline=None)
@@ -30,12 +31,27 @@ SPARK_CONFIG = {
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """One worker does all that needs Spark, and begins with it, while others do the rest."""
+    items[:] = [item for item in items if not repeats_itself(item)]
     items.sort(key=lambda item: item.get_closest_marker("spark") is None)
     for item in items:
         if item.get_closest_marker("spark"):
             item.add_marker(pytest.mark.xdist_group("spark"))
         if item.path.name == "command-line.md":  # a fresh process for every line
             item.add_marker("slow")
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    parametrize_decoders(metafunc)
+
+
+@pytest.fixture(autouse=True)
+def decoder(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Who decodes Parquet: the kernels, where there are some, unless a test is run without them."""
+    if getattr(request, "param", None) != "arrow":
+        yield
+        return
+    with without_kernels():
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -4,12 +4,15 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::{PyInt, PyList};
+use pyo3::types::{PyBytes, PyInt, PyList};
 
 use crate::codec::Codec;
 use crate::column::{self, Claim, Part, Segment};
-use crate::error::Refusal;
+use crate::error::{self, Refusal};
+use crate::footer;
+use crate::index;
 use crate::levels::{Layer, Validity};
+use crate::pages;
 use crate::raw::shared::{Buffer, View};
 use crate::value_set::{Cuts, NAN_KEY, Order, ValueSet};
 use crate::values::{Form, Physical, Target, Unit, Values};
@@ -398,6 +401,121 @@ fn validity(py: Python<'_>, validity: Validity) -> PyResult<Option<Py<Buffer>>> 
     }
 }
 
+/// What a row group says: columns, bytes, rows, offset, compressed bytes.
+type RowGroup = (usize, Option<i64>, Option<i64>, Option<i64>, Option<i64>);
+
+type KeyValue = (Option<Py<PyBytes>>, Option<Py<PyBytes>>);
+
+/// A footer, and where its schema elements and column chunks are.
+#[pyclass(frozen, get_all, module = "fretsaw_kernels")]
+struct Footer {
+    length: usize,
+    num_rows: Option<i64>,
+    created_by: Option<String>,
+    key_values: Vec<KeyValue>,
+    names: Py<PyList>,
+    types: Py<Buffer>,
+    children: Py<Buffer>,
+    elements: Py<Buffer>,
+    row_groups: Vec<RowGroup>,
+    chunks: Py<Buffer>,
+    column_orders: Py<Buffer>,
+}
+
+/// What a footer says above its column chunks; None if it is unusual or damaged.
+#[pyfunction]
+fn parse_footer(py: Python<'_>, data: View) -> PyResult<Option<Footer>> {
+    let Some(footer) = py.detach(|| read(|| footer::Footer::read(data.bytes()))) else {
+        return Ok(None);
+    };
+    let bytes = |bytes: &[u8]| PyBytes::new(py, bytes).unbind();
+    let key_values = footer.key_values.iter();
+    let row_groups = footer.row_groups.iter().map(|group| {
+        (
+            group.num_columns,
+            group.total_byte_size,
+            group.num_rows,
+            group.file_offset,
+            group.total_compressed_size,
+        )
+    });
+    Ok(Some(Footer {
+        length: footer.length,
+        num_rows: footer.num_rows,
+        created_by: footer.created_by.map(str::to_owned),
+        key_values: key_values
+            .map(|(key, value)| (key.map(bytes), value.map(bytes)))
+            .collect(),
+        names: PyList::new(py, footer.elements.names)?.unbind(),
+        types: Py::new(py, Buffer::from(footer.elements.types))?,
+        children: Py::new(py, Buffer::from(footer.elements.children))?,
+        elements: Py::new(py, Buffer::from(footer.elements.spans.into_flattened()))?,
+        row_groups: row_groups.collect(),
+        chunks: Py::new(py, Buffer::from(footer.chunks.into_flattened()))?,
+        column_orders: Py::new(py, Buffer::from(footer.column_orders))?,
+    }))
+}
+
+/// The offsets of all pages, then their sizes, then their first rows; None as for footers.
+#[pyfunction]
+fn parse_offset_index(data: View) -> Option<Buffer> {
+    read(|| index::read_offset_index(data.bytes())).map(Buffer::from)
+}
+
+/// What the headers of pages one behind the other say, seven numbers for each; None as for footers.
+#[pyfunction]
+fn parse_pages(data: View) -> Option<Buffer> {
+    read(|| pages::outline(data.bytes())).map(Buffer::from)
+}
+
+/// What the pages of a chunk hold: null pages, bounds, and counts.
+#[pyclass(frozen, get_all, module = "fretsaw_kernels")]
+struct ColumnIndex {
+    null_pages: Option<Py<Buffer>>,
+    min_values: Option<Py<PyList>>,
+    max_values: Option<Py<PyList>>,
+    null_counts: Option<Py<Buffer>>,
+    definition_level_histograms: Option<Py<Buffer>>,
+    nan_counts: Option<Py<Buffer>>,
+}
+
+/// A column index; None as for footers.
+#[pyfunction]
+fn parse_column_index(py: Python<'_>, data: View) -> PyResult<Option<ColumnIndex>> {
+    let Some(index) = read(|| index::ColumnIndex::read(data.bytes())) else {
+        return Ok(None);
+    };
+    let bounds = |values: Option<Vec<&[u8]>>| -> PyResult<Option<Py<PyList>>> {
+        values
+            .map(|values| {
+                let values = values.iter().map(|value| PyBytes::new(py, value));
+                PyList::new(py, values.collect::<Vec<_>>()).map(Bound::unbind)
+            })
+            .transpose()
+    };
+    let counts = |counts: Option<Vec<i64>>| -> PyResult<Option<Py<Buffer>>> {
+        counts
+            .map(|counts| Py::new(py, Buffer::from(counts)))
+            .transpose()
+    };
+    let flags = index
+        .null_pages
+        .map(|flags| Py::new(py, Buffer::from(flags)));
+    Ok(Some(ColumnIndex {
+        null_pages: flags.transpose()?,
+        min_values: bounds(index.min_values)?,
+        max_values: bounds(index.max_values)?,
+        null_counts: counts(index.null_counts)?,
+        definition_level_histograms: counts(index.definition_level_histograms)?,
+        nan_counts: counts(index.nan_counts)?,
+    }))
+}
+
+/// What is read, or None where it is refused or panics.
+fn read<T>(read: impl FnOnce() -> error::Result<T>) -> Option<T> {
+    catch_unwind(AssertUnwindSafe(read)).ok()?.ok()
+}
+
 #[pymodule]
 fn fretsaw_kernels(module: &Bound<'_, PyModule>) -> PyResult<()> {
     // A panic is told in words where it is caught; nothing is printed.
@@ -410,5 +528,11 @@ fn fretsaw_kernels(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Column>()?;
     module.add_class::<Refused>()?;
     module.add_class::<Buffer>()?;
+    module.add_class::<Footer>()?;
+    module.add_class::<ColumnIndex>()?;
+    module.add_function(wrap_pyfunction!(parse_footer, module)?)?;
+    module.add_function(wrap_pyfunction!(parse_offset_index, module)?)?;
+    module.add_function(wrap_pyfunction!(parse_column_index, module)?)?;
+    module.add_function(wrap_pyfunction!(parse_pages, module)?)?;
     module.add_function(wrap_pyfunction!(decode, module)?)
 }

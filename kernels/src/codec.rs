@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 
 use crate::error::{Refusal, Result, corrupt};
+use crate::snappy;
 
 /// What a page may become whatever its stored bytes: the most that a small input can ask for.
 const ALWAYS_GRANTED: usize = 64 << 20;
@@ -98,13 +99,36 @@ impl Decompressor {
             };
         }
         codec.require_possible(stored.len(), size)?;
-        if self.memory.len() < size {
-            // Only what is new is zeroed, and once.
-            self.memory.resize(size, 0);
-        }
+        self.make_room(size);
         let output = &mut self.memory[..size];
         self.contexts.decompress(codec, stored, output)?;
         Ok(output)
+    }
+}
+
+impl Decompressor {
+    /// The first of what these bytes become, if the codec can stop early.
+    pub fn decompress_first<'a>(
+        &'a mut self,
+        codec: Codec,
+        stored: &[u8],
+        size: usize,
+        needed: usize,
+    ) -> Option<&'a [u8]> {
+        codec.require_possible(stored.len(), size).ok()?;
+        if codec != Codec::Snappy || needed > size {
+            return None;
+        }
+        self.make_room(needed + snappy::SLACK);
+        let written = snappy::decompress_first(stored, size, needed, &mut self.memory)?;
+        self.memory.get(..written)
+    }
+
+    /// Only what is new is zeroed, and once.
+    fn make_room(&mut self, size: usize) {
+        if self.memory.len() < size {
+            self.memory.resize(size, 0);
+        }
     }
 }
 

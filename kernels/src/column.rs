@@ -10,7 +10,7 @@ use crate::output::{Bits, Run};
 use crate::pages::{Kind, Page, Pages};
 use crate::select::{Picks, Selection, count_ones, pick_present, push_run};
 use crate::value_set::ValueSet;
-use crate::values::{Encoded, Form, Values};
+use crate::values::{Encoded, Form, PLAIN, Values};
 
 /// Values that room is made for before anything is decoded; more comes page by page.
 const MOST_RESERVED: u64 = 1 << 24;
@@ -235,7 +235,10 @@ impl<'l> Building<'l> {
             } else {
                 // Where records end is only told by their levels, and of no use behind the last.
                 if place.selection.ends_before(place.row) && !place.is_open {
-                    return Ok(());
+                    return match place.row > end {
+                        true => corrupt("more rows than there should be"),
+                        false => Ok(()),
+                    };
                 }
                 self.append_repeated(&page, num_values == 0, place, decompressor)?;
             }
@@ -278,9 +281,13 @@ impl<'l> Building<'l> {
                 return Ok(());
             }
         }
+        let is_whole = scratch.rows[0].count() == count;
+        let is_searched = claim.is_some() || self.search.is_some();
+        if !is_searched && self.append_first(page, place, decompressor)? {
+            return Ok(());
+        }
         self.pages += 1;
         let contents = open(self.leaf, page, place, decompressor)?;
-        let is_whole = scratch.rows[0].count() == count;
         let highest = self.leaf.max_definition;
         if claim.is_some() || self.search.is_some() {
             self.find_flat(page, contents, claim, place)?;
@@ -343,6 +350,44 @@ impl<'l> Building<'l> {
         )
     }
 
+    /// Append the wanted rows of a page without reading what lies behind them, where that pays and
+    /// there are no nulls; returns whether it was done.
+    fn append_first(
+        &mut self,
+        page: &Page,
+        place: &mut Place,
+        decompressor: &mut Decompressor,
+    ) -> Result<bool> {
+        let (rows, highest) = (&self.scratch.rows, self.leaf.max_definition);
+        let (count, last) = (page.num_values, rows[rows.len() - 1].end as usize);
+        if page.encoding != PLAIN || last > count / 4 * 3 {
+            return Ok(false);
+        }
+        let Some(needed) = self.leaf.form.likely_size(last, count, page.size) else {
+            return Ok(false);
+        };
+        let codec = place.part.codec;
+        let contents = Contents::read_first(page, codec, highest, needed, decompressor);
+        let Some(contents) = contents else {
+            return Ok(false);
+        };
+        let is_full = highest == 0
+            || levels::all_highest(contents.definition, highest, count).unwrap_or(false);
+        if !is_full || !self.leaf.form.reaches(contents.values, last) {
+            return Ok(false);
+        }
+        if self.leaf.verify {
+            page.verify()?;
+        }
+        self.pages += 1;
+        let picks = Picks::Runs(rows);
+        self.chain.extend_valid(picks.count());
+        let encoded = contents.encoded(page, last);
+        self.values
+            .append(encoded, picks, None, &mut place.dictionary)?;
+        Ok(true)
+    }
+
     /// Hold the wanted values of a page against what is claimed; append those that match.
     fn find_flat(
         &mut self,
@@ -380,7 +425,13 @@ impl<'l> Building<'l> {
         let picks = Picks::Runs(picked);
         if let Some(claim) = claim {
             let claimed = &place.part.claims[claim].values;
-            if is_outside(claimed, self.leaf.form, encoded, picks, &place.dictionary)? {
+            if is_outside(
+                claimed,
+                self.leaf.form,
+                encoded,
+                picks,
+                &mut place.dictionary,
+            )? {
                 return Err(Refusal::Outside(claim));
             }
         }

@@ -6,6 +6,7 @@ use crate::pages::{Kind, Page};
 use crate::values::Encoded;
 
 const RLE: i64 = 3;
+const FEW_LEVELS: usize = 16;
 
 /// The parts of a data page.
 #[derive(Debug, Clone, Copy)]
@@ -65,6 +66,32 @@ impl<'a> Contents<'a> {
             }
             Kind::Dictionary => corrupt("a dictionary where a data page should be"),
         }
+    }
+
+    /// The beginning of a page of version 1 without lists: levels and so many bytes of values.
+    pub fn read_first(
+        page: &Page<'a>,
+        codec: Codec,
+        max_definition: u8,
+        needed: usize,
+        decompressor: &'a mut Decompressor,
+    ) -> Option<Self> {
+        let Kind::Data {
+            definition_encoding,
+            ..
+        } = page.kind
+        else {
+            return None;
+        };
+        // Levels of a page without nulls take a few bytes.
+        let needed = needed.checked_add(FEW_LEVELS)?;
+        let body = decompressor.decompress_first(codec, page.body, page.size, needed)?;
+        let (definition, values) = split_levels(body, max_definition, definition_encoding).ok()?;
+        Some(Contents {
+            repetition: &[],
+            definition,
+            values,
+        })
     }
 
     /// The values, of which there are so many.

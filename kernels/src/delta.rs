@@ -39,6 +39,15 @@ macro_rules! integer {
 integer!(u32);
 integer!(u64);
 
+/// A signed integer of as many bits as the values have, and what follows it.
+fn parse_integer<T: Integer>(bytes: &[u8]) -> Result<(T, &[u8])> {
+    let (value, rest) = parse_zigzag(bytes)?;
+    if T::BITS == 32 && i32::try_from(value).is_err() {
+        return corrupt("a delta of more bits than the values");
+    }
+    Ok((T::cut(value as u64), rest))
+}
+
 /// Integers of 4 bytes (`u32`) or 8 (`u64`), as their bits are: signs do not matter here.
 #[derive(Debug, Clone)]
 pub struct Packed<'a, T> {
@@ -76,7 +85,7 @@ impl<'a, T: Integer> Packed<'a, T> {
         let (block_size, bytes) = parse_u32(bytes)?;
         let (miniblocks, bytes) = parse_u32(bytes)?;
         let (num_values, bytes) = parse_u32(bytes)?;
-        let (first, bytes) = parse_zigzag(bytes)?;
+        let (first, bytes) = parse_integer::<T>(bytes)?;
         if block_size == 0
             || block_size % BLOCK_MULTIPLE != 0
             || miniblocks == 0
@@ -97,7 +106,7 @@ impl<'a, T: Integer> Packed<'a, T> {
             miniblock: &[],
             width: 0,
             passed: miniblock_size,
-            last: T::cut(first as u64),
+            last: first,
             position: 0,
             num_values: num_values as usize,
         })
@@ -106,20 +115,22 @@ impl<'a, T: Integer> Packed<'a, T> {
     /// Begin the next miniblock.
     fn advance(&mut self) -> Result<()> {
         if self.widths.is_empty() {
-            let (min_delta, bytes) = parse_zigzag(self.bytes)?;
+            let (min_delta, bytes) = parse_integer::<T>(self.bytes)?;
             let Some((widths, bytes)) = bytes.split_at_checked(self.miniblocks) else {
                 return corrupt("a block of deltas ends before its widths");
             };
-            (self.min_delta, self.widths, self.bytes) = (T::cut(min_delta as u64), widths, bytes);
+            (self.min_delta, self.widths, self.bytes) = (min_delta, widths, bytes);
         }
         self.width = self.widths[0] as usize;
         self.widths = &self.widths[1..];
         if self.width > T::BITS {
             return corrupt(format!("deltas of {} bits", self.width));
         }
-        // What the last one would have behind the last value may be left out.
         let size = self.miniblock_size / 8 * self.width;
-        (self.miniblock, self.bytes) = self.bytes.split_at(size.min(self.bytes.len()));
+        let Some((miniblock, bytes)) = self.bytes.split_at_checked(size) else {
+            return corrupt("deltas end before their values");
+        };
+        (self.miniblock, self.bytes) = (miniblock, bytes);
         self.passed = 0;
         Ok(())
     }
@@ -135,9 +146,6 @@ impl<'a, T: Integer> Packed<'a, T> {
             .min(self.miniblock_size - self.passed)
             .min(CHUNK - inside);
         let end = self.passed + count;
-        if self.miniblock.len() * 8 < end * self.width {
-            return corrupt("deltas end before their values");
-        }
         let begin = (self.passed - inside) / 8 * self.width;
         let deltas = &mut buffer[..inside + count];
         bit_packing::unpack(&self.miniblock[begin..], self.width, deltas);

@@ -93,12 +93,6 @@ impl<'a> Dictionary<'a> {
             picks,
             indices,
         )?;
-        match indices.iter().max() {
-            Some(&highest) if highest as usize >= self.count => {
-                return corrupt("an index behind the last entry of the dictionary");
-            }
-            _ => {}
-        }
         match (entries, values) {
             (Values::Fixed { width, bytes: from }, Values::Fixed { bytes, .. }) => {
                 raw::gather(from, *width, indices, bytes)

@@ -151,14 +151,22 @@ pub fn is_outside(
     form: Form,
     page: Encoded,
     picks: Picks,
-    dictionary: &Dictionary,
+    dictionary: &mut Dictionary,
 ) -> Result<bool> {
     let mut finder = Finder::new(claimed, form)?;
     let mut found = Vec::new();
-    let Some((entries, count)) = dictionary.entries().filter(|_| is_used_by(page.encoding)) else {
+    let entries = dictionary.entries().filter(|_| is_used_by(page.encoding));
+    let Some((_, count)) = entries else {
         finder.find(page, picks, dictionary, &mut found)?;
         return Ok(Picks::Runs(&found).count() < picks.count());
     };
+    if picks.count() < count {
+        // To look at few values costs less than to mark which of many entries they are.
+        let mut values = form.empty();
+        dictionary.append(page, picks, false, &mut Vec::new(), &mut values)?;
+        Stored::of(&values).scan(&finder.test, &whole(picks.count()), false, &mut found)?;
+        return Ok(Picks::Runs(&found).count() < picks.count());
+    }
     let whole = whole(page.num_values);
     let runs = match picks {
         Picks::All(_) => &whole[..],
@@ -179,7 +187,9 @@ pub fn is_outside(
         padded[..flags.len()].copy_from_slice(flags);
         push_flags(&mut runs, place * WORD, &padded);
     }
-    Stored::of(entries).scan(&finder.test, &runs, false, &mut found)?;
+    if let Some((entries, _)) = dictionary.entries() {
+        Stored::of(entries).scan(&finder.test, &runs, false, &mut found)?;
+    }
     Ok(Picks::Runs(&found).count() < Picks::Runs(&runs).count())
 }
 

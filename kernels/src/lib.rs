@@ -11,6 +11,8 @@ pub mod delta;
 pub mod dictionary;
 pub mod error;
 pub mod find;
+pub mod footer;
+pub mod index;
 pub mod levels;
 pub mod output;
 pub mod pages;
@@ -18,7 +20,12 @@ pub mod plain;
 pub mod raw;
 pub mod rle;
 pub mod select;
+pub mod snappy;
 pub mod thrift;
 pub mod value_set;
 pub mod values;
 mod varint;
+
+/// Columns come and go: an allocator that keeps memory for the next ones.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;

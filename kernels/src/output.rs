@@ -51,6 +51,19 @@ pub struct Bits {
 }
 
 impl Bits {
+    /// The 64 bits from this one on, a multiple of 8; those behind the end are 0.
+    pub fn word(&self, first: usize) -> u64 {
+        let mut word = [0; 8];
+        let rest = &self.bytes[first / 8..];
+        let count = rest.len().min(8);
+        word[..count].copy_from_slice(&rest[..count]);
+        let word = u64::from_le_bytes(word);
+        match self.len - first {
+            0..64 => word & !(u64::MAX << (self.len - first)),
+            _ => word,
+        }
+    }
+
     /// Append one bit.
     #[inline]
     pub fn push(&mut self, bit: bool) {

@@ -88,6 +88,9 @@ impl<'a> Pages<'a> {
         }
         let (body, behind) = rest.split_at(stored);
         self.bytes = behind;
+        if header.lacks_anything() {
+            return corrupt("a page header that is not complete");
+        }
         let kind = match header.kind {
             Some(DATA) => Kind::Data {
                 definition_encoding: header.definition_encoding,
@@ -115,6 +118,39 @@ impl<'a> Pages<'a> {
     }
 }
 
+/// What the headers of all pages of a buffer say, seven numbers for each.
+///
+/// Where it begins, its size, whether it holds data, its values, its rows (-1: not told), whether
+/// it refers to a dictionary, and the entries of one (-1: it is none).
+pub fn outline(bytes: &[u8]) -> Result<Vec<i64>> {
+    let mut pages = Pages::new(bytes);
+    let mut found = Vec::new();
+    while !pages.bytes.is_empty() {
+        let begin = bytes.len() - pages.bytes.len();
+        let Some(page) = pages.read()? else {
+            return Err(Refusal::NotMine("an index page"));
+        };
+        let end = bytes.len() - pages.bytes.len();
+        let (values, rows, entries) = match page.kind {
+            Kind::Data { .. } => (page.num_values as i64, -1, -1),
+            Kind::DataV2 { num_rows, .. } => (page.num_values as i64, num_rows as i64, -1),
+            Kind::Dictionary => (0, -1, page.num_values as i64),
+        };
+        let is_data = page.kind != Kind::Dictionary;
+        let refers = is_data && crate::dictionary::is_used_by(page.encoding);
+        found.extend([
+            begin as i64,
+            (end - begin) as i64,
+            i64::from(is_data),
+            values,
+            rows,
+            i64::from(refers),
+            entries,
+        ]);
+    }
+    Ok(found)
+}
+
 const DATA: i64 = 0;
 const INDEX: i64 = 1;
 const DICTIONARY: i64 = 2;
@@ -138,6 +174,7 @@ struct Header {
     encoding: i64,
     definition_encoding: i64,
     repetition_encoding: i64,
+    num_nulls: i64,
     num_rows: i64,
     definition_length: i64,
     repetition_length: i64,
@@ -145,6 +182,16 @@ struct Header {
 }
 
 impl Header {
+    /// Whether a field is missing that must be there, needed or not.
+    fn lacks_anything(&self) -> bool {
+        let required: &[i64] = match self.kind {
+            Some(DATA) => &[self.definition_encoding, self.repetition_encoding],
+            Some(DATA_V2) => &[self.num_nulls],
+            _ => &[],
+        };
+        required.iter().any(|field| *field < 0)
+    }
+
     fn read(reader: &mut Reader) -> Result<Header> {
         let mut header = Header {
             kind: None,
@@ -155,6 +202,7 @@ impl Header {
             encoding: -1,
             definition_encoding: -1,
             repetition_encoding: -1,
+            num_nulls: -1,
             num_rows: -1,
             definition_length: -1,
             repetition_length: -1,
@@ -163,10 +211,10 @@ impl Header {
         let mut last = 0;
         while let Some(field) = reader.field(&mut last)? {
             match field.id {
-                1 => header.kind = Some(reader.integer(field)?),
-                2 => header.uncompressed_size = reader.integer(field)?,
-                3 => header.compressed_size = reader.integer(field)?,
-                4 => header.crc = Some(reader.integer(field)?),
+                1 => header.kind = Some(reader.integer32(field)?),
+                2 => header.uncompressed_size = reader.integer32(field)?,
+                3 => header.compressed_size = reader.integer32(field)?,
+                4 => header.crc = Some(reader.integer32(field)?),
                 5 if header.kind == Some(DATA) => header.read_data(reader, field)?,
                 7 if header.kind == Some(DICTIONARY) => header.read_dictionary(reader, field)?,
                 8 if header.kind == Some(DATA_V2) => header.read_data_v2(reader, field)?,
@@ -181,10 +229,10 @@ impl Header {
         let mut last = 0;
         while let Some(field) = reader.field(&mut last)? {
             match field.id {
-                1 => self.num_values = reader.integer(field)?,
-                2 => self.encoding = reader.integer(field)?,
-                3 => self.definition_encoding = reader.integer(field)?,
-                4 => self.repetition_encoding = reader.integer(field)?,
+                1 => self.num_values = reader.integer32(field)?,
+                2 => self.encoding = reader.integer32(field)?,
+                3 => self.definition_encoding = reader.integer32(field)?,
+                4 => self.repetition_encoding = reader.integer32(field)?,
                 _ => reader.skip(field)?,
             }
         }
@@ -196,8 +244,8 @@ impl Header {
         let mut last = 0;
         while let Some(field) = reader.field(&mut last)? {
             match field.id {
-                1 => self.num_values = reader.integer(field)?,
-                2 => self.encoding = reader.integer(field)?,
+                1 => self.num_values = reader.integer32(field)?,
+                2 => self.encoding = reader.integer32(field)?,
                 _ => reader.skip(field)?,
             }
         }
@@ -209,11 +257,12 @@ impl Header {
         let mut last = 0;
         while let Some(field) = reader.field(&mut last)? {
             match field.id {
-                1 => self.num_values = reader.integer(field)?,
-                3 => self.num_rows = reader.integer(field)?,
-                4 => self.encoding = reader.integer(field)?,
-                5 => self.definition_length = reader.integer(field)?,
-                6 => self.repetition_length = reader.integer(field)?,
+                1 => self.num_values = reader.integer32(field)?,
+                2 => self.num_nulls = reader.integer32(field)?,
+                3 => self.num_rows = reader.integer32(field)?,
+                4 => self.encoding = reader.integer32(field)?,
+                5 => self.definition_length = reader.integer32(field)?,
+                6 => self.repetition_length = reader.integer32(field)?,
                 7 => self.is_compressed = reader.boolean(field)?,
                 _ => reader.skip(field)?,
             }

@@ -131,6 +131,11 @@ impl<'a> Bytes<'a> {
         })
     }
 
+    /// Whether all values that were passed over lie in the page.
+    pub fn is_inside(&self) -> bool {
+        self.offset <= self.bytes.len()
+    }
+
     /// The next values one by one, without a copy.
     pub fn visit(&mut self, count: usize, mut visitor: impl FnMut(&'a [u8])) -> Result<()> {
         self.walk(count, |bytes, begin, end| {

@@ -28,6 +28,11 @@ pub fn gather(entries: &[u8], width: usize, indices: &[u32], output: &mut Vec<u8
     }
 }
 
+/// The highest index, or 0; many at a time.
+fn highest(indices: &[u32]) -> usize {
+    indices.iter().fold(0, |most, &index| most.max(index)) as usize
+}
+
 fn no_entry<T>() -> Result<T> {
     corrupt("an index behind the last entry of the dictionary")
 }
@@ -37,10 +42,10 @@ fn gather_fixed<const WIDTH: usize>(
     indices: &[u32],
     output: &mut Vec<u8>,
 ) -> Result<()> {
-    let Some(&highest) = indices.iter().max() else {
+    if indices.is_empty() {
         return Ok(());
-    };
-    if highest as usize >= entries.len() / WIDTH {
+    }
+    if highest(indices) >= entries.len() / WIDTH {
         return no_entry();
     }
     let begin = output.len();
@@ -67,10 +72,11 @@ const CHUNK: usize = 16;
 /// Append the entries at these indices.
 pub fn gather_arrays(entries: &ByteArrays, indices: &[u32], output: &mut ByteArrays) -> Result<()> {
     let count = entries.offsets.len() - 1;
-    match indices.iter().max() {
-        Some(&highest) if (highest as usize) < count => {}
-        Some(_) => return no_entry(),
-        None => return Ok(()),
+    if indices.is_empty() {
+        return Ok(());
+    }
+    if highest(indices) >= count {
+        return no_entry();
     }
     let bounds = &entries.offsets[..];
     let mut size = 0;

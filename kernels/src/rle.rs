@@ -152,22 +152,16 @@ impl<'a> Indices<'a> {
                 count: length.min(left),
             });
         }
-        // Some writers leave out what the last group would have behind the last value.
-        let size = length.saturating_mul(self.width).min(rest.len());
-        let (bytes, rest) = rest.split_at(size);
-        let held = match self.width {
-            0 => usize::MAX,
-            width => bytes.len() * 8 / width,
+        let size = length.saturating_mul(self.width);
+        let Some((bytes, rest)) = rest.split_at_checked(size) else {
+            return corrupt("a run ends before its values");
         };
-        if held == 0 {
-            return corrupt("runs end before their values");
-        }
         self.bytes = rest;
         Ok(EncodedRun::Packed(PackedRun {
             bytes,
             width: self.width,
             first: 0,
-            count: length.saturating_mul(GROUP).min(held).min(left),
+            count: length.saturating_mul(GROUP).min(left),
         }))
     }
 

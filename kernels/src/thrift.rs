@@ -9,14 +9,18 @@ const DEEPEST: u32 = 32;
 
 /// The type of a field or of the elements of a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
 pub enum Kind {
-    True,
+    True = 1,
     False,
     Byte,
-    Integer,
+    I16,
+    I32,
+    I64,
     Double,
     Binary,
     List,
+    Set,
     Map,
     Struct,
 }
@@ -27,10 +31,13 @@ impl Kind {
             1 => Kind::True,
             2 => Kind::False,
             3 => Kind::Byte,
-            4..=6 => Kind::Integer,
+            4 => Kind::I16,
+            5 => Kind::I32,
+            6 => Kind::I64,
             7 => Kind::Double,
             8 => Kind::Binary,
-            9 | 10 => Kind::List,
+            9 => Kind::List,
+            10 => Kind::Set,
             11 => Kind::Map,
             12 => Kind::Struct,
             _ => return corrupt("metadata of an unknown type"),
@@ -53,7 +60,11 @@ pub struct Reader<'a> {
 
 impl<'a> Reader<'a> {
     pub fn new(bytes: &'a [u8]) -> Self {
-        Reader { bytes, position: 0 }
+        Reader::at(bytes, 0)
+    }
+
+    fn at(bytes: &'a [u8], position: usize) -> Self {
+        Reader { bytes, position }
     }
 
     /// How many bytes were read.
@@ -62,6 +73,7 @@ impl<'a> Reader<'a> {
     }
 
     /// The next field of a struct whose previous field was `last` (0 at first); None at its end.
+    #[inline(always)]
     pub fn field(&mut self, last: &mut i16) -> Result<Option<Field>> {
         let head = self.byte()?;
         if head == 0 {
@@ -69,19 +81,48 @@ impl<'a> Reader<'a> {
         }
         let kind = Kind::of(head & 15)?;
         let id = match head >> 4 {
-            0 => self.zigzag()? as i16,
-            delta => last.wrapping_add(i16::from(delta)),
+            0 => unfold(self.varint(I16)?) as i16,
+            delta => match last.checked_add(i16::from(delta)) {
+                Some(id) => id,
+                None => return corrupt("metadata with too many fields"),
+            },
         };
         *last = id;
         Ok(Some(Field { id, kind }))
     }
 
+    /// The value of a field that is an integer of 32 bits; of others it is damage, as for Arrow.
+    pub fn integer32(&mut self, field: Field) -> Result<i64> {
+        match field.kind {
+            Kind::I32 => self.integer(field),
+            _ => corrupt("metadata with another type than an integer of 32 bits"),
+        }
+    }
+
     /// The value of a field that is an integer.
     pub fn integer(&mut self, field: Field) -> Result<i64> {
         match field.kind {
-            Kind::Integer => self.zigzag(),
+            Kind::I16 => Ok(unfold(self.varint(I16)?)),
+            Kind::I32 => Ok(unfold(self.varint(I32)?)),
+            Kind::I64 => self.element(),
             Kind::Byte => Ok(i64::from(self.byte()? as i8)),
             _ => corrupt("metadata with another type than an integer"),
+        }
+    }
+
+    /// The value of a field that is an integer of 32 bits and nothing else.
+    pub fn int32(&mut self, field: Field) -> Result<i64> {
+        match field.kind {
+            Kind::I32 => self.integer(field),
+            _ => corrupt("metadata with another type than 32 bits"),
+        }
+    }
+
+    /// The value of a field that is an integer of 64 bits and nothing else.
+    pub fn int64(&mut self, field: Field) -> Result<i64> {
+        match field.kind {
+            Kind::I64 => self.element(),
+            _ => corrupt("metadata with another type than 64 bits"),
         }
     }
 
@@ -99,6 +140,14 @@ impl<'a> Reader<'a> {
         match field.kind {
             Kind::Binary => self.bytes_of_length(),
             _ => corrupt("metadata with another type than bytes"),
+        }
+    }
+
+    /// The value of a field of text.
+    pub fn text(&mut self, field: Field) -> Result<&'a str> {
+        match std::str::from_utf8(self.binary(field)?) {
+            Ok(text) => Ok(text),
+            Err(_) => corrupt("metadata with text that is not UTF-8"),
         }
     }
 
@@ -120,9 +169,18 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// An element of a list of integers.
+    /// Enter a field that is a list of elements of this type: so many come next.
+    pub fn list_of(&mut self, field: Field, kind: Kind) -> Result<usize> {
+        match self.list(field)? {
+            (0, _) => Ok(0),
+            (count, found) if found == kind => Ok(count),
+            _ => corrupt("metadata with a list of another type"),
+        }
+    }
+
+    /// An element of a list of 64-bit integers.
     pub fn element(&mut self) -> Result<i64> {
-        self.zigzag()
+        Ok(unfold(self.varint(I64)?))
     }
 
     /// An element of a list of booleans.
@@ -136,73 +194,49 @@ impl<'a> Reader<'a> {
     }
 
     /// Pass over the value of a field.
+    #[inline(always)]
     pub fn skip(&mut self, field: Field) -> Result<()> {
         match field.kind {
             Kind::True | Kind::False => Ok(()),
-            kind => self.skip_value(kind, 0),
+            Kind::I32 => self.go_to(end_of_number(self.bytes, self.position, I32)),
+            Kind::I64 => self.go_to(end_of_number(self.bytes, self.position, I64)),
+            kind => self.skip_element(kind),
         }
     }
 
     /// Pass over an element of a list.
+    #[inline(always)]
     pub fn skip_element(&mut self, kind: Kind) -> Result<()> {
-        self.skip_value(kind, 0)
+        self.go_to(end_of(self.bytes, self.position, kind as u8, 0))
     }
 
-    fn skip_value(&mut self, kind: Kind, depth: u32) -> Result<()> {
-        if depth > DEEPEST {
-            return corrupt("metadata that lie too deep in each other");
-        }
-        match kind {
-            Kind::True | Kind::False | Kind::Byte => self.advance(1),
-            Kind::Integer => self.varint().map(drop),
-            Kind::Double => self.advance(8),
-            Kind::Binary => self.bytes_of_length().map(drop),
-            Kind::List => {
-                let (count, kind) = self.list_header()?;
-                (0..count).try_for_each(|_| self.skip_value(kind, depth + 1))
-            }
-            Kind::Map => {
-                let count = self.varint()?;
-                if count == 0 {
-                    return Ok(());
-                }
-                let kinds = self.byte()?;
-                let (key, value) = (Kind::of(kinds >> 4)?, Kind::of(kinds & 15)?);
-                for _ in 0..count {
-                    self.skip_value(key, depth + 1)?;
-                    self.skip_value(value, depth + 1)?;
-                }
+    #[inline(always)]
+    fn go_to(&mut self, end: Option<usize>) -> Result<()> {
+        match end {
+            Some(end) => {
+                self.position = end;
                 Ok(())
             }
-            Kind::Struct => {
-                let mut last = 0;
-                while let Some(field) = self.field(&mut last)? {
-                    match field.kind {
-                        Kind::True | Kind::False => {}
-                        kind => self.skip_value(kind, depth + 1)?,
-                    }
-                }
-                Ok(())
-            }
+            None => corrupt("metadata that end too early, or of an unknown type"),
         }
     }
 
     fn list_header(&mut self) -> Result<(usize, Kind)> {
         let head = self.byte()?;
         let count = match head >> 4 {
-            15 => self.varint()?,
+            15 => self.varint(I32)?,
             short => u64::from(short),
         };
         let left = self.bytes.len() - self.position;
         match usize::try_from(count) {
-            Ok(0) => Ok((0, Kind::Byte)),
+            Ok(0) if head & 15 <= 12 => Ok((0, Kind::Byte)),
             Ok(count) if count <= left => Ok((count, Kind::of(head & 15)?)),
             _ => corrupt("metadata with a list that is too long"),
         }
     }
 
     fn bytes_of_length(&mut self) -> Result<&'a [u8]> {
-        let length = self.varint()?;
+        let length = self.varint(I32)?;
         let start = self.position;
         let length = usize::try_from(length).unwrap_or(usize::MAX);
         self.advance(length)?;
@@ -227,23 +261,121 @@ impl<'a> Reader<'a> {
     }
 
     #[inline]
-    fn varint(&mut self) -> Result<u64> {
+    fn varint(&mut self, bits: u32) -> Result<u64> {
         let mut value = 0;
-        for shift in (0..64).step_by(7) {
+        for shift in (0..bits).step_by(7) {
             let byte = self.byte()?;
-            value |= u64::from(byte & 127) << shift;
+            let part = u64::from(byte & 127);
+            if shift + 7 > bits && part >> (bits - shift) != 0 {
+                break;
+            }
+            value |= part << shift;
             if byte < 128 {
                 return Ok(value);
             }
         }
-        corrupt("metadata with an endless number")
+        corrupt("metadata with a number that is too large")
     }
+}
 
-    #[inline]
-    fn zigzag(&mut self) -> Result<i64> {
-        let value = self.varint()?;
-        Ok((value >> 1) as i64 ^ -((value & 1) as i64))
+/// How many bits numbers of these types have.
+const I16: u32 = 16;
+const I32: u32 = 32;
+const I64: u32 = 64;
+
+/// Where a value of this type that begins at a byte ends, if all of it is there.
+///
+/// There are many of them: nothing but positions is handed around.
+fn end_of(bytes: &[u8], at: usize, code: u8, depth: u32) -> Option<usize> {
+    if depth > DEEPEST {
+        return None;
     }
+    let end = match code {
+        1..=3 => at + 1,
+        4 => end_of_number(bytes, at, I16)?,
+        5 => end_of_number(bytes, at, I32)?,
+        6 => end_of_number(bytes, at, I64)?,
+        7 => at + 8,
+        8 => end_of_binary(bytes, at)?,
+        9 | 10 => {
+            let mut reader = Reader::at(bytes, at);
+            let (count, kind) = reader.list_header().ok()?;
+            let mut end = reader.position;
+            for _ in 0..count {
+                end = end_of(bytes, end, kind as u8, depth + 1)?;
+            }
+            end
+        }
+        11 => {
+            let mut reader = Reader::at(bytes, at);
+            let count = reader.varint(I32).ok()?;
+            if count == 0 {
+                return Some(reader.position);
+            }
+            let kinds = reader.byte().ok()?;
+            let mut end = reader.position;
+            for _ in 0..count {
+                end = end_of(bytes, end, kinds >> 4, depth + 1)?;
+                end = end_of(bytes, end, kinds & 15, depth + 1)?;
+            }
+            end
+        }
+        12 => {
+            let mut end = at;
+            loop {
+                let head = *bytes.get(end)?;
+                end += 1;
+                if head == 0 {
+                    break end;
+                }
+                if head >> 4 == 0 {
+                    end = end_of_number(bytes, end, I16)?;
+                }
+                end = match head & 15 {
+                    1 | 2 => end,
+                    5 => end_of_number(bytes, end, I32)?,
+                    6 => end_of_number(bytes, end, I64)?,
+                    8 => end_of_binary(bytes, end)?,
+                    code => end_of(bytes, end, code, depth + 1)?,
+                }
+            }
+        }
+        _ => return None,
+    };
+    (end <= bytes.len()).then_some(end)
+}
+
+/// Where bytes end that come behind their length, if they are not too many.
+#[inline(always)]
+fn end_of_binary(bytes: &[u8], at: usize) -> Option<usize> {
+    match *bytes.get(at)? {
+        length @ 0..128 => Some(at + 1 + usize::from(length)),
+        _ => {
+            let mut reader = Reader::at(bytes, at);
+            reader.bytes_of_length().ok()?;
+            Some(reader.position)
+        }
+    }
+}
+
+/// Where a number ends; most are short, of which no bit can be too much.
+#[inline(always)]
+fn end_of_number(bytes: &[u8], at: usize, bits: u32) -> Option<usize> {
+    if let Some(&word) = bytes.get(at..).and_then(|rest| rest.first_chunk()) {
+        let last_bytes = !u64::from_le_bytes(word) & 0x8080_8080_8080_8080;
+        let length = last_bytes.trailing_zeros() / 8 + 1;
+        if length <= 8.min(bits / 7) {
+            return Some(at + length as usize);
+        }
+    }
+    let mut reader = Reader::at(bytes, at);
+    reader.varint(bits).ok()?;
+    Some(reader.position)
+}
+
+/// The number of which the lowest bit is the sign.
+fn unfold(value: u64) -> i64 {
+    (value >> 1) as i64 ^ -((value & 1) as i64)
 }
 
 #[cfg(test)]
@@ -276,7 +408,7 @@ mod tests {
         let field = reader.field(&mut last).unwrap().unwrap();
         assert_eq!(reader.binary(field), Ok(&b"ab"[..]));
         let field = reader.field(&mut last).unwrap().unwrap();
-        assert_eq!(reader.list(field), Ok((2, Kind::Integer)));
+        assert_eq!(reader.list(field), Ok((2, Kind::I32)));
         assert_eq!(
             [reader.element().unwrap(), reader.element().unwrap()],
             [1, -1]

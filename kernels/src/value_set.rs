@@ -3,6 +3,8 @@
 //! A set is the places where it begins and ends, as in Python: each cut is the first key on its
 //! other side. Numbers of one width are compared as unsigned integers that have the same order.
 
+use std::collections::HashSet;
+
 use crate::error::{Refusal, Result};
 
 /// How stored values compare.
@@ -296,6 +298,10 @@ pub enum BytesTest {
         value: Vec<u8>,
         is_inside: bool,
     },
+    Among {
+        values: HashSet<Vec<u8>>,
+        is_inside: bool,
+    },
     Search {
         cuts: Vec<BytesCut>,
         begins_inside: bool,
@@ -309,13 +315,27 @@ pub struct BytesCut {
     bytes: Vec<u8>,
 }
 
+/// Whether nothing lies between the two.
+fn is_next(first: &[u8], behind: &[u8]) -> bool {
+    behind.split_last() == Some((&0, first))
+}
+
 fn test_bytes(cuts: &[Vec<u8>], begins_inside: bool) -> Test {
     Test::Bytes(match cuts {
         [] => return Test::Always(begins_inside),
-        [first, behind] if behind.split_last() == Some((&0, first)) => BytesTest::Equal {
+        [first, behind] if is_next(first, behind) => BytesTest::Equal {
             value: first.clone(),
             is_inside: !begins_inside,
         },
+        _ if cuts
+            .chunks(2)
+            .all(|pair| pair.len() == 2 && is_next(&pair[0], &pair[1])) =>
+        {
+            BytesTest::Among {
+                values: cuts.iter().step_by(2).cloned().collect(),
+                is_inside: !begins_inside,
+            }
+        }
         _ => {
             let cuts = cuts.iter().map(|bytes| BytesCut {
                 head: head(bytes),
@@ -337,6 +357,7 @@ impl BytesTest {
                 value: wanted,
                 is_inside,
             } => (value == wanted) == *is_inside,
+            BytesTest::Among { values, is_inside } => values.contains(value) == *is_inside,
             BytesTest::Search {
                 cuts,
                 begins_inside,

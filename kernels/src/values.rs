@@ -9,6 +9,38 @@ use crate::plain::{self, Bytes, Fixed, FixedBytes};
 use crate::rle;
 use crate::select::{Picks, count_ones};
 
+/// Spread from the end, 64 slots at a time, without a branch for each.
+macro_rules! spread_words {
+    ($tail:expr, $present:expr, $slots:expr, $word:ty) => {{
+        const WIDTH: usize = size_of::<$word>();
+        let (tail, slots): (&mut [u8], &Bits) = ($tail, $slots);
+        let (mut source, mut end) = ($present, slots.len);
+        // What is left when there are as many values as slots is in its place.
+        while source < end {
+            let begin = (end - 1) / 64 * 64;
+            let present = slots.word(begin);
+            let count = present.count_ones() as usize;
+            source -= count;
+            let mut values = [0; 64];
+            let stored = tail[source * WIDTH..(source + count) * WIDTH].chunks_exact(WIDTH);
+            for (value, stored) in values.iter_mut().zip(stored) {
+                *value = <$word>::from_ne_bytes(stored.try_into().unwrap_or_default());
+            }
+            let mut next = 0;
+            for (place, slot) in tail[begin * WIDTH..end * WIDTH]
+                .chunks_exact_mut(WIDTH)
+                .enumerate()
+            {
+                let there = present >> place & 1;
+                let value = values[next % 64] & (there as $word).wrapping_neg();
+                slot.copy_from_slice(&value.to_ne_bytes());
+                next += there as usize;
+            }
+            end = begin;
+        }
+    }};
+}
+
 /// How a file stores the values of a leaf.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Physical {
@@ -121,6 +153,26 @@ impl Form {
         match self.target {
             Target::Copy => self.physical.width(),
             _ => None,
+        }
+    }
+
+    /// How many bytes so many plain values take at most, if they are of one width, or likely take
+    /// as a share of all.
+    pub fn likely_size(&self, count: usize, of: usize, size: usize) -> Option<usize> {
+        match (self.physical, self.physical.width()) {
+            (_, Some(width)) => count.checked_mul(width),
+            (Physical::ByteArray, None) => Some(size / of.max(1) * count + size / 32 + 64),
+            _ => None,
+        }
+    }
+
+    /// Whether so many plain values lie in these bytes.
+    pub fn reaches(&self, bytes: &[u8], count: usize) -> bool {
+        match self.physical.width() {
+            Some(width) => count.saturating_mul(width) <= bytes.len(),
+            None => Bytes::new(bytes, count)
+                .and_then(|mut values| values.skip(count).map(|()| values.is_inside()))
+                .unwrap_or(false),
         }
     }
 
@@ -311,8 +363,8 @@ impl Values {
                 bytes.resize((before + slots.len) * *width, 0);
                 let tail = &mut bytes[before * *width..];
                 match width {
-                    4 => spread_words::<4>(tail, present, slots),
-                    8 => spread_words::<8>(tail, present, slots),
+                    4 => spread_words!(tail, present, slots, u32),
+                    8 => spread_words!(tail, present, slots, u64),
                     _ => spread_any(tail, *width, present, slots),
                 }
             }
@@ -342,22 +394,6 @@ impl Values {
             }
         }
         Ok(())
-    }
-}
-
-/// Spread from the end without a branch for each slot.
-fn spread_words<const W: usize>(tail: &mut [u8], present: usize, slots: &Bits) {
-    let mut source = present;
-    for slot in (0..slots.len).rev() {
-        if source > slot {
-            break; // all that is left has no nulls, and is in its place
-        }
-        let there = slots.get(slot);
-        source -= usize::from(there);
-        let mut value = [0; W];
-        value.copy_from_slice(&tail[source * W..][..W]);
-        let value = value.map(|byte| byte & 0u8.wrapping_sub(u8::from(there)));
-        tail[slot * W..][..W].copy_from_slice(&value);
     }
 }
 

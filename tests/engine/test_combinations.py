@@ -25,6 +25,7 @@ from hypothesis.stateful import (
 import fretsaw as fs
 from fretsaw import col
 from tests.support.depth import in_depth
+from tests.support.kernels import each_decoder
 from tests.support.pages import assert_same
 from tests.support.scan_model import (
     ORC,
@@ -38,6 +39,8 @@ from tests.support.scan_model import (
     conditions,
     sayable_conditions,
 )
+
+pytestmark = each_decoder()
 
 MORE = int(os.environ.get("FRETSAW_MORE", "1"))
 WINDOWS = frozenset({"skip", "head", "tail"})

@@ -15,6 +15,9 @@ import fretsaw as fs
 from fretsaw import col
 from tests.formats.parquet.test_values_sought import bloomed
 from tests.support.craft import Crafted
+from tests.support.kernels import each_decoder
+
+pytestmark = each_decoder("slow")
 
 
 def written(table: pa.Table, **options: Any) -> bytes:

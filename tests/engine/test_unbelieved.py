@@ -18,7 +18,10 @@ import pytest
 import fretsaw as fs
 from fretsaw import col
 from tests.support import craft, orc_craft
+from tests.support.kernels import each_decoder
 from tests.support.orc_files import pyorc_table
+
+pytestmark = each_decoder("slow")
 
 ROWS, BLOCK, PAGE = 40, 20, 5
 x = col("x")

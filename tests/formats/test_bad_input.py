@@ -15,8 +15,9 @@ from thrift.Thrift import TType
 
 import fretsaw as fs
 from tests.support.hostile import Bench, Place, Raw, changed, check, decoded, encoded, variants
+from tests.support.kernels import each_decoder
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, each_decoder()]
 
 # Sample files
 

@@ -14,7 +14,10 @@ import pyarrow.parquet as pq
 import pytest
 
 import fretsaw as fs
+from tests.support.kernels import each_decoder
 from tests.support.pages import RowGroup, assert_same, boundaries, row_groups
+
+pytestmark = each_decoder("slow")
 
 OFFSETS_PER_FILE = 60
 MANY_BOUNDARIES = 10_000

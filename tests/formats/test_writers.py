@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import fretsaw as fs
+from tests.support.kernels import each_decoder
 from tests.support.nested_data import (
     Kinds,
     assert_projection,
@@ -24,7 +25,7 @@ from tests.support.nested_data import (
 from tests.support.pages import random_array, row_groups
 from tests.support.writers import by_fastparquet, need, spark_file
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, each_decoder()]
 
 COMMON = (
     *(pa.bool_(), pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.float32(), pa.float64()),

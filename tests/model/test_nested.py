@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 import fretsaw as fs
 from tests.support.formats import nested_file, pyarrow_read
+from tests.support.kernels import each_decoder
 from tests.support.nested_data import (
     Tree,
     assert_projection,
@@ -27,7 +28,7 @@ from tests.support.nested_data import (
 )
 from tests.support.pages import row_groups
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, each_decoder()]
 
 ROWS = 120
 seeds = st.integers(0, 2**32 - 1)

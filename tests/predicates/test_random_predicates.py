@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.support.depth import in_depth
+from tests.support.kernels import each_decoder
 from tests.support.oracle import And, Not, Or, Source, Test, Tree
 from tests.support.predicate_checks import QUICK, SPARK, Case, check_many
 from tests.support.predicate_data import (
@@ -22,6 +23,8 @@ from tests.support.predicate_data import (
     make_table,
 )
 from tests.support.writers import need, spark_file
+
+pytestmark = each_decoder()
 
 FIRST = [SCHEDULE.index(writer) for writer in WRITERS]
 ONE_OF_EACH = len(WRITERS)

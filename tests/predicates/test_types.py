@@ -24,7 +24,10 @@ import pytest
 import fretsaw as fs
 from fretsaw import col
 from tests.support.craft import Crafted
+from tests.support.kernels import each_decoder
 from tests.support.writers import by_fastparquet, need
+
+pytestmark = each_decoder()
 
 NAN, INF = float("nan"), float("inf")
 UTC = ZoneInfo("UTC")

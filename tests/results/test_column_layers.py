@@ -32,6 +32,7 @@ from tests.support.column_tables import (
 )
 from tests.support.depth import in_depth
 from tests.support.formats import pyarrow_read
+from tests.support.kernels import each_decoder
 from tests.support.layers import (
     REPEATED,
     STRUCT,
@@ -45,6 +46,8 @@ from tests.support.layers import (
 )
 from tests.support.nested_data import nested_array, nested_table, parquet_bytes
 from tests.support.pages import comparable
+
+pytestmark = each_decoder()
 
 BLOCKS: tuple[Callable[[fs.Scan], fs.Scan], Sequence[int]] = (
     lambda scan: scan.filter(fs.blocks(1, 2)).skip(3),

@@ -26,6 +26,7 @@ from tests.support.column_tables import (
     without_nulls,
 )
 from tests.support.formats import pyarrow_read
+from tests.support.kernels import each_decoder
 from tests.support.layers import (
     Leaf,
     assert_arrow,
@@ -40,6 +41,8 @@ from tests.support.layers import (
 )
 from tests.support.nested_data import nested_array, parquet_bytes
 from tests.support.pages import comparable, random_array
+
+pytestmark = each_decoder()
 
 
 def leaf_at(table: pa.Table, *path: str) -> Leaf:

@@ -17,7 +17,10 @@ import pyarrow.parquet as pq
 import pytest
 
 import fretsaw as fs
+from tests.support.kernels import each_decoder
 from tests.support.nested_data import LEAVES, assert_same_nested, of_field, pyarrow_read, rows_of
+
+pytestmark = each_decoder("slow")
 
 ROWS = 60
 VIEWS = {pa.string_view(): pa.string(), pa.binary_view(): pa.binary()}

@@ -1,9 +1,12 @@
-"""The compiled kernels switched off for a while, in this process."""
+"""The compiled kernels switched off for a while, in this process, and tests that run both ways."""
 
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Literal
 from unittest.mock import patch
+
+import pytest
 
 from fretsaw.formats.kernels import load_kernels
 
@@ -17,3 +20,31 @@ def without_kernels() -> Iterator[None]:
             yield
         finally:
             load_kernels.cache_clear()
+
+
+DECODERS = ("kernels", "arrow")
+
+
+def each_decoder(arrow: Literal["fast", "slow", "deep"] = "deep") -> pytest.MarkDecorator:
+    """Tests that run with the kernels and again without them, the latter in this kind of run."""
+    return pytest.mark.decoders(arrow=arrow)
+
+
+def parametrize_decoders(metafunc: pytest.Metafunc) -> None:
+    """Run what is marked so with each decoder, where there are kernels."""
+    mark = metafunc.definition.get_closest_marker("decoders")
+    if mark is None or load_kernels() is None:
+        return
+    tier = mark.kwargs["arrow"]
+    marks = () if tier == "fast" else getattr(pytest.mark, tier)
+    kernels, arrow = DECODERS
+    decoders = [kernels, pytest.param(arrow, marks=marks)]
+    metafunc.parametrize("decoder", decoders, indirect=True)
+
+
+def repeats_itself(item: pytest.Item) -> bool:
+    """Whether a test without the kernels is only about ORC, which knows none."""
+    given = getattr(getattr(item, "callspec", None), "params", {})
+    return given.get("decoder") == "arrow" and any(
+        str(v) in ("orc", "pyorc") for v in given.values()
+    )

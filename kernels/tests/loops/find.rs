@@ -333,7 +333,7 @@ fn check(
     form: Form,
     page: Encoded,
     keys: &[&Key],
-    dictionary: &Dictionary,
+    dictionary: &mut Dictionary,
     random: &mut Random,
 ) {
     let mut finder = Finder::new(set, form).unwrap();
@@ -375,8 +375,8 @@ fn values_of_every_type_are_found_in_every_encoding() {
                 bytes: &stored,
                 num_values: count,
             };
-            let none = Dictionary::default();
-            check(&set, sample.form, plain, &keys, &none, &mut random);
+            let mut none = Dictionary::default();
+            check(&set, sample.form, plain, &keys, &mut none, &mut random);
             if let Some(width) = sample.form.copied_width() {
                 let bytes: Vec<u8> = (0..width)
                     .flat_map(|place| stored.iter().skip(place).step_by(width).copied())
@@ -386,12 +386,12 @@ fn values_of_every_type_are_found_in_every_encoding() {
                     bytes: &bytes,
                     num_values: count,
                 };
-                check(&set, sample.form, split, &keys, &none, &mut random);
+                check(&set, sample.form, split, &keys, &mut none, &mut random);
             }
             if kind == 14 {
                 continue; // booleans have no dictionary
             }
-            let dictionary = load(&sample.form, &stored, count).unwrap();
+            let mut dictionary = load(&sample.form, &stored, count).unwrap();
             let limit = 1 + random.below(count);
             let mut indices: Vec<u32> = Vec::new();
             while indices.len() < 500 {
@@ -405,7 +405,7 @@ fn values_of_every_type_are_found_in_every_encoding() {
                 bytes: &bytes,
                 num_values: indices.len(),
             };
-            check(&set, sample.form, page, &keys, &dictionary, &mut random);
+            check(&set, sample.form, page, &keys, &mut dictionary, &mut random);
         }
     }
 }
@@ -415,7 +415,7 @@ fn indices_behind_the_last_entry_are_refused() {
     let mut random = Random::new(13);
     let form = Form::new(Physical::Int32, Target::Copy, false).unwrap();
     let stored: Vec<u8> = (0..5i32).flat_map(i32::to_le_bytes).collect();
-    let dictionary = load(&form, &stored, 5).unwrap();
+    let mut dictionary = load(&form, &stored, 5).unwrap();
     let set = ValueSet {
         order: Order::Signed,
         cuts: Cuts::Numbers(vec![2, 3]),
@@ -435,7 +435,7 @@ fn indices_behind_the_last_entry_are_refused() {
                 .find(page, picks, &dictionary, &mut Vec::new())
                 .is_err()
         );
-        assert!(is_outside(&set, form, page, picks, &dictionary).is_err());
+        assert!(is_outside(&set, form, page, picks, &mut dictionary).is_err());
         let none = Dictionary::default();
         let mut finder = Finder::new(&set, form).unwrap();
         assert!(finder.find(page, picks, &none, &mut Vec::new()).is_err());

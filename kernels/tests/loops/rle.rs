@@ -92,20 +92,14 @@ fn runs_are_seen_as_they_are_encoded() {
 }
 
 #[test]
-fn the_last_group_may_end_with_the_last_value() {
-    let bytes = [3, 0b0010_0001, 0b11]; // eight values of three bits, of which three are there
-    let mut output = Vec::new();
-    Indices::new(&bytes, 3, 3)
-        .unwrap()
-        .read(3, &mut output)
-        .unwrap();
-    assert_eq!(output, [1, 4, 4]);
-    assert!(
-        Indices::new(&bytes, 3, 6)
-            .unwrap()
-            .read(6, &mut output)
-            .is_err()
-    );
+fn groups_are_whole() {
+    let bytes = [3, 0b0010_0001, 0b11]; // eight values of three bits, of which five are there
+    for wanted in [1, 3, 6] {
+        let mut indices = Indices::new(&bytes, 3, wanted).unwrap();
+        assert!(indices.read(wanted, &mut Vec::new()).is_err());
+    }
+    let more = [5, 0b0010_0001, 0b11, 0]; // two groups, of which one is there
+    assert!(Indices::new(&more, 3, 8).unwrap().skip(8).is_err());
 }
 
 #[test]

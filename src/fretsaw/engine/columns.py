@@ -73,7 +73,8 @@ def fill(
     if tuple(reader.field_names) == target.names:
         columns = list(reader.describe(range(len(schema)))[1])
     else:
-        own = [p for p, name in enumerate(reader.field_names) if name in schema.names]
+        wanted = set(schema.names)
+        own = [p for p, name in enumerate(reader.field_names) if name in wanted]
         reader.describe(own)  # all at once
         require_unique(schema.names, target.source)
         hint = READ_ALL if file == target.source else SCAN_ALONE

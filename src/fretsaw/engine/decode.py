@@ -1,4 +1,4 @@
-"""Leaves of blocks, fetched, cut, and decoded or searched; strings may stay dictionary-encoded."""
+"""Leaves of blocks, fetched, cut, and decoded or searched."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from fretsaw.engine.files import OpenFile
 from fretsaw.formats.interface import BlockReader, Found, Misplaced, Part, Search
-from fretsaw.model.arrays import expanded, interleaved, pick
+from fretsaw.model.arrays import interleaved, pick
 from fretsaw.model.blocks import PageIndex
 from fretsaw.model.schema import SchemaNode
 from fretsaw.model.selection import RowSelection
@@ -22,7 +22,6 @@ class Decoded:
 
     rows: RowSelection
     values: pa.ChunkedArray
-    """Strings may be dictionary-encoded."""
 
     def of(self, rows: RowSelection) -> pa.ChunkedArray:
         """The values of some of the rows."""
@@ -31,14 +30,10 @@ class Decoded:
         starts = self.rows.counts_before(rows.starts)
         return pick(self.values, starts, starts + (rows.ends - rows.starts))
 
-    def joined(self, leaf: SchemaNode, other: "Decoded") -> "Decoded":
+    def joined(self, other: "Decoded") -> "Decoded":
         """These rows and others."""
-        values = [(one.rows, one.plain(leaf, one.rows)) for one in (self, other)]
+        values = [(one.rows, one.values) for one in (self, other)]
         return Decoded(self.rows | other.rows, interleaved(values))
-
-    def plain(self, leaf: SchemaNode, rows: RowSelection) -> pa.ChunkedArray:
-        """The same, as the leaf's own type."""
-        return expanded(self.of(rows), leaf.arrow_type)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -56,12 +51,11 @@ def decode(
     file: OpenFile,
     leaves: Sequence[SchemaNode],
     wanted: Sequence[Wanted],
-    encoded: bool = False,
 ) -> list[pa.ChunkedArray]:
-    """Fetch, cut and decode some leaves of blocks; strings may stay `encoded`."""
+    """Fetch, cut and decode some leaves of blocks."""
     with buffer_pool.lease() as allocate:
         # Apart, so that nothing refers to the memory any more when the lease ends.
-        return _decode(file, leaves, wanted, encoded, allocate)
+        return _decode(file, leaves, wanted, allocate)
 
 
 def find(
@@ -79,10 +73,10 @@ def _find(
     search: Search,
     allocate: buffer_pool.Allocate,
 ) -> Found | pa.ChunkedArray:
-    ((part,),) = by_leaf = _cut(file, [leaf], [wanted], True, allocate)
+    ((part,),) = by_leaf = _cut(file, [leaf], [wanted], allocate)
     found = file.reader.find(part, search)
     if found is None:
-        (array,) = _decode_parts(file, [leaf], [wanted], by_leaf, True, allocate)
+        (array,) = _decode_parts(file, [leaf], [wanted], by_leaf, allocate)
         return array
     _record_fallbacks(file, by_leaf, [wanted])
     return found
@@ -92,14 +86,13 @@ def _cut(
     file: OpenFile,
     leaves: Sequence[SchemaNode],
     wanted: Sequence[Wanted],
-    encoded: bool,
     allocate: buffer_pool.Allocate,
 ) -> list[list[Part]]:
     """The parts of each leaf."""
     cuts = []
     for place, leaf in enumerate(leaves):
         for some in wanted:
-            cut = some.reader.cut(leaf, some.pages[place], some.rows, encoded)
+            cut = some.reader.cut(leaf, some.pages[place], some.rows)
             cuts.append(cut if some.kept is None else requests.sharing(cut, some.kept, file.fetch))
     parts = requests.run(requests.together(cuts), partial(file.fetch, allocate=allocate))
     count = len(wanted)
@@ -110,11 +103,10 @@ def _decode(
     file: OpenFile,
     leaves: Sequence[SchemaNode],
     wanted: Sequence[Wanted],
-    encoded: bool,
     allocate: buffer_pool.Allocate,
 ) -> list[pa.ChunkedArray]:
-    parts = _cut(file, leaves, wanted, encoded, allocate)
-    return _decode_parts(file, leaves, wanted, parts, encoded, allocate)
+    parts = _cut(file, leaves, wanted, allocate)
+    return _decode_parts(file, leaves, wanted, parts, allocate)
 
 
 def _decode_parts(
@@ -122,7 +114,6 @@ def _decode_parts(
     leaves: Sequence[SchemaNode],
     wanted: Sequence[Wanted],
     by_leaf: Sequence[Sequence[Part]],
-    encoded: bool,
     allocate: buffer_pool.Allocate,
 ) -> list[pa.ChunkedArray]:
     try:
@@ -137,7 +128,7 @@ def _decode_parts(
             )
             for some in wanted
         ]
-        return _decode(file, leaves, whole, encoded, allocate)
+        return _decode(file, leaves, whole, allocate)
     _record_fallbacks(file, by_leaf, wanted)
     return arrays
 

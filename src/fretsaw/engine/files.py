@@ -141,7 +141,8 @@ def _end_of(size: int, found: Sequence[tuple[int, pa.Buffer]]) -> bytes:
     for offset, data in sorted(found, key=itemgetter(0), reverse=True):
         missing = size - len(end) - offset
         if 0 < missing <= data.size:
-            end = data.slice(0, missing).to_pybytes() + end
+            first = max(0, missing - _COMPARED)  # of much data, little is compared
+            end = data.slice(first, missing - first).to_pybytes() + end
     return end[-_COMPARED:]
 
 

@@ -190,13 +190,13 @@ class _Finder:
             return before.of(rows)
         pages = self._pages(leaf, missing)
         wanted = Wanted(self._block, missing, [pages], self._kept)
-        (values,) = decode(self._file, [leaf], [wanted], encoded=True)
+        (values,) = decode(self._file, [leaf], [wanted])
         bounds = self._plan.bounds.get(leaf.leaf_index)
         if bounds is not None and not leaf.as_stored and not leaf.is_repeated:
             self._require_bounds(leaf, missing, values, pages, bounds)
         decoded = Decoded(missing, values)
         if before is not None:
-            decoded = before.joined(leaf, decoded)
+            decoded = before.joined(decoded)
         kept[leaf.leaf_index] = decoded
         return decoded.of(rows)
 

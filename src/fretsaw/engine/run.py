@@ -394,7 +394,7 @@ def _completed(
     missing = rows & ~known
     pieces = []
     if before is not None and known.selects_any():
-        pieces.append((known, before.plain(leaf, known)))
+        pieces.append((known, before.of(known)))
     if missing.selects_any():
         (values,) = decode(file, [leaf], [replace(wanted, rows=missing)])
         pieces.append((missing, values))

@@ -33,7 +33,7 @@ bytes; at the end a footer in JSON and its length.
 ...         rows = self.block.num_rows
 ...         offset = self.block.offset + leaf.leaf_index * 8 * rows
 ...         return PageIndex(np.array([0, rows]), np.array([offset]), np.array([8 * rows]), width=8)
-...     def cut(self, leaf, pages, rows, encoded):
+...     def cut(self, leaf, pages, rows):
 ...         first, wanted = int(rows.starts[0]), rows.indices() - rows.starts[0]
 ...         held = int(wanted[-1]) + 1
 ...         (data,) = yield Request([(int(pages.offsets[0]) + 8 * first, 8 * held)], "data")
@@ -86,7 +86,7 @@ With its magic bytes in the `registry` any scan takes its files. What the engine
 >>> schema, (a, b) = file.describe([0, 1])
 >>> (block,) = run(file.open_blocks(file.blocks), read)
 >>> rows = RowSelection.from_indices([0, 2], 3)
->>> part = run(block.cut(b, block.whole_chunk(b), rows, encoded=False), read)
+>>> part = run(block.cut(b, block.whole_chunk(b), rows), read)
 >>> file.decode([[part]], pa.allocate_buffer)[0].to_pylist()
 [10, 30]
 """

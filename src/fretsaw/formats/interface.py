@@ -72,13 +72,8 @@ class BlockReader(ABC):
         """The leaf's chunk as if it were one page: enough where all of its rows are wanted."""
 
     @abstractmethod
-    def cut(
-        self, leaf: SchemaNode, pages: PageIndex, rows: RowSelection, encoded: bool
-    ) -> Steps[Part]:
-        """The bytes that hold these rows of a leaf that has these pages.
-
-        Where strings may stay `encoded`, they are decoded as Arrow dictionaries if stored so.
-        """
+    def cut(self, leaf: SchemaNode, pages: PageIndex, rows: RowSelection) -> Steps[Part]:
+        """The bytes that hold these rows of a leaf that has these pages."""
 
     def page_index(self, leaf: SchemaNode, until: int) -> Steps[PageIndex]:
         """The pages of the leaf's chunk, at least those before the row `until`; or all as one."""

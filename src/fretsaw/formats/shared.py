@@ -78,9 +78,8 @@ def decode_together(
 
 
 def _record(leaves: Leaves[PartT]) -> None:
-    """Tell what Arrow decoded: it stops early only in the last of several blocks."""
+    """Tell what Arrow decoded."""
     if is_tracing():
         for parts in leaves:
             for part in parts:
-                rows = part.rows if part is parts[-1] else part.page_rows
-                record_decode(part.count_pages(), rows, by="arrow")
+                record_decode(part.count_pages(), part.rows, by="arrow")

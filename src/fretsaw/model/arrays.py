@@ -56,17 +56,6 @@ def joined(columns: Sequence[pa.ChunkedArray]) -> pa.ChunkedArray:
     return pa.chunked_array(chunks, columns[0].type)
 
 
-def expanded(column: pa.ChunkedArray, wanted: pa.DataType) -> pa.ChunkedArray:
-    """Values that were dictionary-encoded on the way as themselves, unless that is their type.
-
-    A cast would cost as much as the dictionary.
-    """
-    if not pa.types.is_dictionary(column.type) or pa.types.is_dictionary(wanted):
-        return column
-    chunks = [take(chunk.dictionary, chunk.indices) for chunk in column.chunks]
-    return pa.chunked_array(chunks, column.type.value_type)
-
-
 def interleaved(pieces: Sequence[tuple[RowSelection, pa.ChunkedArray]]) -> pa.ChunkedArray:
     """Arrays of disjoint rows as one, in the order of the rows."""
     if len(pieces) == 1:

@@ -17,6 +17,7 @@ from tests.support.craft import (
     UNHEARD_ORDER,
 )
 from tests.support.depth import tiers
+from tests.support.kernels import each_decoder
 from tests.support.trap_files import (
     OLD_BOUNDS,
     Change,
@@ -59,7 +60,7 @@ from tests.support.traps import (
     same,
 )
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, each_decoder()]
 
 STRING = KINDS["string"]
 

@@ -28,6 +28,7 @@ from fretsaw.formats.parquet import metadata
 from fretsaw.storage import buffer_pool
 from tests.support.craft import I32, STRUCT, Struct
 from tests.support.hostile import Bench, read_within_limits
+from tests.support.kernels import each_decoder
 from tests.support.nested_data import assert_same_nested
 from tests.support.page_craft import (
     UNCOMPRESSED_SIZE,
@@ -47,7 +48,7 @@ from tests.support.pages import (
     row_groups,
 )
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, each_decoder()]
 
 CODECS = ("none", "snappy", "gzip", "zstd", "brotli", "lz4")
 OWN_CODECS = ("snappy", "gzip")

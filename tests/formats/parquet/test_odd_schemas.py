@@ -26,6 +26,9 @@ from tests.support.craft import (
     Crafted,
     Struct,
 )
+from tests.support.kernels import each_decoder
+
+pytestmark = each_decoder("slow")
 
 # Fields of SchemaElement
 TYPE, REPETITION, NAME, CHILDREN, CONVERTED, LOGICAL = 1, 3, 4, 5, 6, 10

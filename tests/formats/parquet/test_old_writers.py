@@ -13,8 +13,11 @@ import pytest
 import fretsaw as fs
 from fretsaw import col
 from tests.support.craft import I64, META_DATA, Crafted
+from tests.support.kernels import each_decoder
 from tests.support.page_craft import Pages, empty_page, hidden_compression
 from tests.support.pages import assert_same
+
+pytestmark = each_decoder("slow")
 
 CODECS = ("none", "snappy", "gzip", "zstd", "brotli", "lz4")
 FALSE_FLAGS = ("parquet-cpp version 1.5.1-SNAPSHOT", "parquet-cpp", "parquet-cpp version 1")

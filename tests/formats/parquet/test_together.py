@@ -18,7 +18,9 @@ import fretsaw as fs
 from fretsaw import col
 from tests.support import formats
 from tests.support.formats import even, writer_of
-from tests.support.kernels import without_kernels
+from tests.support.kernels import each_decoder, without_kernels
+
+pytestmark = each_decoder()
 
 MORE = range(3, 3 + 6 * int(os.environ.get("FRETSAW_MORE", "1")))
 POOL = pa.proxy_memory_pool(pa.default_memory_pool())  # must outlive what is allocated in it

@@ -7,7 +7,6 @@ give the right rows or an error.
 
 import io
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import nullcontext
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, Self
@@ -20,7 +19,7 @@ import pytest
 import fretsaw as fs
 from fretsaw import col
 from tests.support.craft import I32, I64, LIST, META_DATA, STRUCT, Crafted, Reader, Struct, encoded
-from tests.support.kernels import without_kernels
+from tests.support.kernels import each_decoder
 from tests.support.oracle import And, Fold, Not, Or, Source, Test, Tree
 from tests.support.pages import row_groups
 from tests.support.predicate_cases import row_numbers
@@ -53,13 +52,6 @@ ABSENT = ["value 00201", "value 04001", "value 07001"]
 x = col("x")
 
 each_encoding = pytest.mark.parametrize("encoding", ["plain", "dictionary", "mixed"])
-
-
-@pytest.fixture(params=["kernels", "arrow"])
-def decoder(request: pytest.FixtureRequest) -> Iterator[None]:
-    """With and without the compiled kernels, which search pages before they decode them."""
-    with nullcontext() if request.param == "kernels" else without_kernels():
-        yield
 
 
 def written(values: Any, encoding: str = "dictionary", **options: Any) -> bytes:
@@ -183,7 +175,7 @@ SLOW = [pytest.param(*file, marks=pytest.mark.slow) for file in FILES[2:]]
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("writer", "number"), FILES[:2] + SLOW)
-@pytest.mark.usefixtures("decoder")
+@each_decoder("fast")
 def test_values_of_every_type_are_found(writer: str, number: int) -> None:
     rng = np.random.default_rng([12, number])
     write = by_pyarrow if writer == "pyarrow" else by_duckdb
@@ -255,7 +247,7 @@ def confusable(seed: int) -> list[str | None]:
 
 @pytest.mark.parametrize("version", ["1.0", "2.0"])
 @pytest.mark.parametrize("encoding", ENCODINGS)
-@pytest.mark.usefixtures("decoder")
+@each_decoder("fast")
 def test_text_is_found_as_a_whole_value(encoding: str, version: str) -> None:
     for seed, codec in enumerate(CODECS):
         values = confusable(seed)
@@ -277,7 +269,7 @@ def test_text_is_found_as_a_whole_value(encoding: str, version: str) -> None:
 
 @pytest.mark.parametrize("codec", ["none", "zstd"])
 @pytest.mark.parametrize("encoding", ENCODINGS)
-@pytest.mark.usefixtures("decoder")
+@each_decoder("fast")
 def test_values_longer_than_64_kb_are_found(encoding: str, codec: str) -> None:
     long = "0123456789" * 7_000
     values = ["", long, long[1:], long[:65_536], long + "!", "!" + long, "0" * 65_535, "9"] * 2
@@ -338,7 +330,7 @@ def test_dictionaries_of_more_than_a_quarter_of_their_chunk_are_not_asked() -> N
 
 @each_encoding
 @pytest.mark.parametrize("size", [2, 4, 8])
-@pytest.mark.usefixtures("decoder")
+@each_decoder("fast")
 def test_nans_are_one_and_zeros_are_two(size: int, encoding: str) -> None:
     infinity, one, two, zero = np.array([np.inf, 1, 2, -0.0], f"f{size}").view(f"u{size}").tolist()
     nans = [infinity + 1, infinity + 2, infinity + 77, 2 * zero - 1, 2 * zero - 5]
@@ -386,7 +378,7 @@ def test_literals_are_sought_by_value(
 
 
 @each_encoding
-@pytest.mark.usefixtures("decoder")
+@each_decoder("fast")
 def test_thousands_of_values_are_sought_at_once(encoding: str) -> None:
     values: list[str | None] = [*WORDS[:300], None]
     data = bloomed(values, encoding, row_group_size=90)
@@ -398,7 +390,7 @@ def test_thousands_of_values_are_sought_at_once(encoding: str) -> None:
 
 
 @each_encoding
-@pytest.mark.usefixtures("decoder")
+@each_decoder("fast")
 def test_decimals_of_more_bytes_than_they_need_are_found(encoding: str) -> None:
     numbers = [5, -5, 5, 256, 0, -5, 0, 1] * 4
     stored = ["05", "fb", "000005", "0100", "00", "fffffb", "0000", "0001"] * 4

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 import fretsaw as fs
 from fretsaw import col
-from tests.support.kernels import without_kernels
+from tests.support.kernels import each_decoder, without_kernels
 from tests.support.pages import (
     Chunk,
     Page,
@@ -30,6 +30,8 @@ from tests.support.pages import (
     row_groups,
     structure,
 )
+
+pytestmark = each_decoder()
 
 ROWS = 1_000
 FLAT = ("n", "same", "text", "gaps", "wide", "point")

@@ -80,9 +80,7 @@ class StripeReader(BlockReader):
             keep[:] = keep.any()
         return RowSelection.from_pages(keep, boundaries)
 
-    def cut(
-        self, leaf: SchemaNode, pages: PageIndex, rows: RowSelection, encoded: bool
-    ) -> Steps[OrcPart]:
+    def cut(self, leaf: SchemaNode, pages: PageIndex, rows: RowSelection) -> Steps[OrcPart]:
         _, strides = self._indexes.get(leaf.leaf_index, (None, None))
         streams, ordinal = self._streams(leaf), self.block.ordinal
         with self._file.errors.of(chunk_name(leaf, ordinal)):

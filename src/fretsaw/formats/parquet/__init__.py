@@ -1,6 +1,7 @@
 """Parquet: row groups, column chunks, pages.
 
-- `metadata`: the thrift structures; `footer`, `schema`, `fields`: what a file says about itself
+- `metadata`: the thrift structures; `outline`: a footer, of which only what is asked for is decoded
+- `footer`, `schema`, `fields`: what a file says about itself
 - `writer`: what must be allowed for by the name of the library that wrote a file
 - `pages`, `levels`, `index`: page headers, records in them, offset and column indexes
 - `statistics`, `bloom`, `dictionary`: what can be known before values are decoded

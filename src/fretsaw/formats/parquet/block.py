@@ -12,7 +12,7 @@ from fretsaw.formats.interface import BlockReader, Keys
 from fretsaw.formats.parquet.bloom import may_contain, stored_values
 from fretsaw.formats.parquet.chunk import Chunk, UnreadableChunk, chunk_of
 from fretsaw.formats.parquet.cut import ParquetPart, cut
-from fretsaw.formats.parquet.decode import decode_columns
+from fretsaw.formats.parquet.decode import decode_segments
 from fretsaw.formats.parquet.dictionary import dictionary_segment, is_only_dictionary
 from fretsaw.formats.parquet.file import ParquetFile
 from fretsaw.formats.parquet.index import (
@@ -100,13 +100,11 @@ class RowGroup(BlockReader):
             if segment is None:
                 return None
             # The page behind the dictionary is made up here, not by the writer.
-            return decode_columns([[segment]], None, self._file.options, pa.allocate_buffer)[0]
+            return decode_segments([segment], None, self._file.options, pa.allocate_buffer)[0]
 
-    def cut(
-        self, leaf: SchemaNode, pages: PageIndex, rows: RowSelection, encoded: bool
-    ) -> Steps[ParquetPart]:
+    def cut(self, leaf: SchemaNode, pages: PageIndex, rows: RowSelection) -> Steps[ParquetPart]:
         with self._file.errors.of(self.name_of(leaf)):
-            return (yield from cut(self._chunk(leaf), pages, rows, encoded))
+            return (yield from cut(self._chunk(leaf), pages, rows))
 
     def name_of(self, leaf: SchemaNode) -> str:
         """What messages call the chunk of a leaf."""

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from fretsaw.formats.parquet.chain import Chain
-from fretsaw.formats.parquet.decompress import pays
 from fretsaw.formats.parquet.footer import chunk_start
 from fretsaw.formats.parquet.writer import Writer
 from fretsaw.model.blocks import Block
@@ -21,12 +20,8 @@ class Chunk:
     block: int
     num_values: int
     codec: int
-    unpacks: bool
-    """Whether its pages are decompressed before Arrow decodes them."""
     start: int
     end: int
-    always_compressed: bool
-    """Whether pages are compressed even where they say that they are not."""
 
 
 class UnreadableChunk(ValueError):
@@ -73,8 +68,6 @@ def chunk_of(
         block=block.ordinal,
         num_values=values,
         codec=column.codec,
-        unpacks=pays(column.codec, end - start, column.total_uncompressed_size or 0),
         start=start,
         end=min(end + writer.missing_bytes, size),
-        always_compressed=writer.always_compresses,
     )

@@ -22,6 +22,7 @@ from fretsaw.formats.parquet.statistics import Order, keeps_unit
 from fretsaw.model.blocks import Bounds, Int64s
 from fretsaw.model.selection import RowSelection
 from fretsaw.model.trace import record_decode
+from fretsaw.predicates.value_set import ValueSet
 
 Layer: TypeAlias = Sequence[int]
 """The definition level from which on an optional struct is there; of a list also the one from which
@@ -68,6 +69,7 @@ class CompiledDecoder:
         self._kernels = kernels
         self._how = {"verify": verify, "always_compressed": always_compressed}
         self._known: dict[tuple[int, bool], _Described | None] = {}
+        self._last: tuple[ValueSet, tuple[str, bool], Any] | None = None
 
     def decode(self, leaves: Sequence[Sequence[ParquetPart]]) -> list[pa.ChunkedArray | None]:
         """For each leaf, an array of exactly the wanted rows of its parts; None: not by kernels."""
@@ -90,12 +92,7 @@ class CompiledDecoder:
         if leaf is None or part.leaf.is_repeated or (order is None and search.values.cuts):
             return None
         kind = "signed" if order is None else _ORDERS[order.kind]
-        wanted = self._kernels.Search(
-            kind,
-            search.values.cuts,
-            search.values.begins_inside,
-            keeps_values=search.keeps_values,
-        )
+        wanted = self._search(kind, search)
         claims, pages = self._claims(part, kind, search.bounds)
         (column,) = self._kernels.decode(
             [(leaf.leaf, [kernel_part(part)])], searches=[wanted], claims=[[claims]]
@@ -110,6 +107,17 @@ class CompiledDecoder:
         record_decode(column.pages, rows.selected_count, by="kernels")
         values = pa.chunked_array([leaf.array(column)]) if search.keeps_values else None
         return Found(rows, values)
+
+    def _search(self, kind: str, search: Search) -> Any:
+        """A set as the kernels know it; it may have very many values, so the last one is kept."""
+        values, key, last = search.values, (kind, search.keeps_values), self._last
+        if last is not None and last[0] is values and last[1] == key:
+            return last[2]
+        made = self._kernels.Search(
+            kind, values.cuts, values.begins_inside, keeps_values=search.keeps_values
+        )
+        self._last = (values, key, made)
+        return made
 
     def _claims(self, part: ParquetPart, kind: str, bounds: Bounds | None) -> tuple[Any, Int64s]:
         """What bounds say of the pages of a part, and which pages these are."""

@@ -18,8 +18,6 @@ from fretsaw.model.blocks import Int64s, PageIndex
 from fretsaw.model.selection import RowSelection
 from fretsaw.storage.requests import Request, Steps
 
-_FEW_ENTRIES = 4  # a dictionary of one entry for so many rows is small
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Segment:
@@ -36,8 +34,6 @@ class Segment:
     """Rows to decode; Arrow stops behind them."""
     page_rows: int
     """Rows that the pages hold."""
-    dictionary_entries: int = 0
-    """Entries of the dictionary by which strings stay encoded until the wanted ones are picked."""
 
     @property
     def is_exact(self) -> bool:
@@ -89,23 +85,12 @@ class ParquetPart(Part):
     """The pages, by their numbers in the index, and where they begin among these rows."""
     shared: RowSelection | None = None
     """The same runs, if other leaves have them too."""
-    is_checked: bool
-    """Whether the headers of its pages were seen to tell what an index does."""
-    stays_encoded: bool
-    """Whether strings may stay dictionary-encoded."""
 
     def count_pages(self) -> int:
         """How many data pages the part holds, as far as their headers tell."""
         with contextlib.suppress(CorruptPage):
             return sum(page.is_data for segment in self.segments for page in segment.pages)
         return 1
-
-    def holds_what_it_claims(self) -> bool:
-        """Whether its pages have as many values as the chunk claims."""
-        return self.is_checked or all(
-            sum(page.num_values for page in segment.pages) == segment.num_values
-            for segment in self.segments
-        )
 
     def without_empty_pages(self) -> "ParquetPart | None":
         """The same without pages that have no value, where Arrow stops; None: it has no such."""
@@ -117,13 +102,13 @@ class ParquetPart(Part):
         return replace(self, segments=segments) if after < before else None
 
 
-def cut(chunk: Chunk, pages: PageIndex, rows: RowSelection, encoded: bool) -> Steps[ParquetPart]:
+def cut(chunk: Chunk, pages: PageIndex, rows: RowSelection) -> Steps[ParquetPart]:
     """The part of a chunk that holds the selected rows of its block."""
     keep = pages.overlapping(rows.starts, rows.ends).nonzero()[0]
     if pages.records_go_on:
         keep = np.arange(pages.boundaries[:-1].searchsorted(rows.ends[-1], side="right"))
     if len(keep) == len(pages.sizes):
-        return (yield from _whole(chunk, pages, rows, encoded))
+        return (yield from _whole(chunk, pages, rows))
     row_counts = pages.row_counts[keep]
     runs = yield from fetch_pages(chunk, pages, keep)
     dictionary = None
@@ -145,11 +130,7 @@ def cut(chunk: Chunk, pages: PageIndex, rows: RowSelection, encoded: bool) -> St
     else:
         page_rows = int(row_counts.sum())
         num_values = sum(page.num_values for run in runs for page in run.pages)
-        joined = Segment(chunk, dictionary, runs, num_values, int(ends[-1]), page_rows)
-        if dictionary and _is_text(chunk):
-            entries = _small_dictionary(joined.pages, page_rows)
-            joined = replace(joined, dictionary_entries=entries)
-        segments = [joined]
+        segments = [Segment(chunk, dictionary, runs, num_values, int(ends[-1]), page_rows)]
     return ParquetPart(
         leaf=chunk.leaf,
         rows=sum(segment.rows for segment in segments),
@@ -160,8 +141,6 @@ def cut(chunk: Chunk, pages: PageIndex, rows: RowSelection, encoded: bool) -> St
         ends=ends,
         pages=keep,
         first_rows=decoded_at,
-        is_checked=True,
-        stays_encoded=encoded,
     )
 
 
@@ -186,43 +165,22 @@ def fetch_dictionary(chunk: Chunk, pages: PageIndex) -> Steps[PageRun]:
     return PageRun(stored)
 
 
-def _is_text(chunk: Chunk) -> bool:
-    return chunk.chain.arrow_type in (pa.string(), pa.binary())
-
-
-def _small_dictionary(pages: Sequence[Page], rows: int) -> int:
-    """The entries of a dictionary that all pages refer to, if it is much smaller than they are.
-
-    Then to decode them to an Arrow dictionary and to expand it once rows are picked costs less.
-    """
-    entries = sum(page.dictionary_entries or 0 for page in pages)
-    refers = all(page.uses_dictionary for page in pages if page.is_data)
-    return entries if refers and 0 < entries * _FEW_ENTRIES <= rows else 0
-
-
-def _whole(chunk: Chunk, pages: PageIndex, rows: RowSelection, encoded: bool) -> Steps[ParquetPart]:
+def _whole(chunk: Chunk, pages: PageIndex, rows: RowSelection) -> Steps[ParquetPart]:
     (buffer,) = yield Request([(chunk.start, chunk.end - chunk.start)], "data")
-    repeated = chunk.leaf.is_repeated
-    last = rows.row_count if repeated else int(rows.ends[-1])
+    last = rows.row_count if chunk.leaf.is_repeated else int(rows.ends[-1])
     run = PageRun(buffer, chunk.num_values)
-    entries = 0
-    if not repeated and _is_text(chunk):
-        with contextlib.suppress(CorruptPage):  # Arrow will tell what is wrong
-            entries = _small_dictionary(run.pages, rows.row_count)
     return ParquetPart(
         leaf=chunk.leaf,
         rows=last,
         page_rows=rows.row_count,
         fallback=pages.reason if rows.skipped_count else None,
         chunk=chunk,
-        segments=[Segment(chunk, None, [run], chunk.num_values, last, rows.row_count, entries)],
+        segments=[Segment(chunk, None, [run], chunk.num_values, last, rows.row_count)],
         starts=rows.starts,
         ends=rows.ends,
         pages=np.arange(len(pages.sizes)),
         first_rows=pages.boundaries[:-1],
         shared=rows,
-        is_checked=False,
-        stays_encoded=encoded,
     )
 
 

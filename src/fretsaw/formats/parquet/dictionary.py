@@ -46,7 +46,7 @@ def dictionary_segment(chunk: Chunk) -> Steps[Segment | None]:
     (page,) = yield Request([(chunk.start, first.size)], "dictionary")
     leaf = replace(chunk.leaf, is_repeated=False)
     chain = only_leaf(chunk.chain, leaf.arrow_type)
-    alone = replace(chunk, leaf=leaf, chain=chain, always_compressed=False)
+    alone = replace(chunk, leaf=leaf, chain=chain)
     pages = [PageRun(_each_entry_once(entries))]
     return Segment(alone, PageRun(page), pages, entries, entries, entries)
 

@@ -17,6 +17,7 @@ from fretsaw.formats.parquet.chain import Chain, chain
 from fretsaw.formats.parquet.decode import ARROW_SCHEMA, open_small, schema_footer
 from fretsaw.formats.parquet.footer import Footer
 from fretsaw.formats.parquet.schema import Ambiguous, as_text, field_node, for_arrow
+from fretsaw.formats.parquet.statistics import Order, order_of
 from fretsaw.model.locks import once
 from fretsaw.model.schema import SchemaNode
 
@@ -28,19 +29,21 @@ class Fields:
     """The fields of all files with one schema."""
 
     def __init__(self, footer: Footer, options: ReadOptions) -> None:
-        self.names = [footer.elements[span.element].name for span in footer.fields]
-        self._elements = footer.elements
-        self._spans = footer.fields
+        names, begins = footer.outline.names, footer.spans.begins.tolist()
+        self.names = [names[begin] for begin in begins]
+        self.footer = footer
+        """That of one of the files."""
         self._encoded = footer.key_values.get(ARROW_SCHEMA)
         self._options = options
         self._described: dict[int, tuple[pa.Field, SchemaNode]] = {}
         self._unreadable: dict[int, Exception] = {}
         self._leaves: dict[int, tuple[Any, Chain]] = {}
+        self._orders: dict[tuple[int, bool], Order | None] = {}
 
     def fit(self, footer: Footer) -> bool:
         """Whether a file has these fields."""
         same_hint = footer.key_values.get(ARROW_SCHEMA) == self._encoded
-        return same_hint and bool(footer.elements == self._elements)
+        return same_hint and footer.spans is self.footer.spans
 
     def describe(self, positions: Sequence[int]) -> list[tuple[pa.Field, SchemaNode]]:
         """These fields as pyarrow gives them, and their trees."""
@@ -59,7 +62,7 @@ class Fields:
     def require(self, leaf: SchemaNode) -> None:
         """Raise what is wrong with the field of a leaf, if something is."""
         for position, error in self._unreadable.items():
-            if self._spans[position].leaf == leaf.leaf_index:
+            if self.footer.spans.leaves[position] == leaf.leaf_index:
                 raise error
 
     def chain(self, leaf: SchemaNode) -> Chain:
@@ -67,9 +70,12 @@ class Fields:
         _, found = self._leaves[leaf.leaf_index]
         return found.as_stored() if leaf.as_stored else found
 
-    def element(self, leaf: SchemaNode) -> Any:
-        """The schema element of a leaf that was described."""
-        return self._leaves[leaf.leaf_index][0]
+    def order(self, leaf: SchemaNode) -> Order | None:
+        """How the values of a leaf that was described are ordered, if they are."""
+        key = leaf.leaf_index, leaf.as_stored
+        if key not in self._orders:
+            self._orders[key] = order_of(self._leaves[leaf.leaf_index][0], leaf)
+        return self._orders[key]
 
     def _describe_alone(self, position: int) -> None:
         """Describe a field that may be one that cannot be read: it is of no use, others are."""
@@ -81,23 +87,23 @@ class Fields:
     def _blank(self, position: int) -> tuple[pa.Field, SchemaNode]:
         """A field that stands for one that cannot be read, until somebody reads it."""
         name, kind = self.names[position], pa.null()
-        leaf = self._spans[position].leaf
+        leaf = int(self.footer.spans.leaves[position])
         node = SchemaNode(name, (name,), "leaf", True, kind, (), "UNKNOWN", leaf_index=leaf)
         return pa.field(name, kind), node
 
     def _describe(self, positions: Sequence[int]) -> None:
         """Have Arrow say what it makes of these fields, and walk their elements."""
-        spans = [self._spans[position] for position in positions]
-        elements = [for_arrow(self._elements[span.element : span.end]) for span in spans]
+        spans, outline = self.footer.spans, self.footer.outline
+        stored = [outline.elements(spans.begins[place], spans.ends[place]) for place in positions]
+        elements = [for_arrow(field) for field in stored]
         known = self._arrow_schema
         hint = None if known is None else pa.schema([known.field(place) for place in positions])
         empty = pa.py_buffer(metadata.footer_bytes(schema_footer(elements, hint)))
         schema = open_small(empty, None, self._options).schema_arrow
-        for position, span, field in zip(positions, spans, schema, strict=True):
-            node = field_node(self._elements, span, field.type)
-            stored = iter(self._elements[span.element : span.end])
-            for leaf in node.leaves():
-                element = next(element for element in stored if not element.num_children)
+        for position, own, field in zip(positions, stored, schema, strict=True):
+            node = field_node(own, int(spans.leaves[position]), field.type)
+            leaves = (element for element in own if not element.num_children)
+            for leaf, element in zip(node.leaves(), leaves, strict=False):
                 self._leaves[leaf.leaf_index] = element, chain(node, leaf, as_text(element))
             self._described[position] = field, node
 
@@ -107,4 +113,4 @@ class Fields:
         if self._encoded is None:
             return None
         schema = pa.ipc.read_schema(pa.py_buffer(base64.b64decode(self._encoded)))
-        return schema if len(schema) == len(self._spans) else None
+        return schema if len(schema) == len(self.names) else None

@@ -18,12 +18,10 @@ from fretsaw.formats.parquet.statistics import (
     chunk_null_counts,
     counts_nulls,
     definition_levels,
-    order_of,
 )
 from fretsaw.formats.parquet.writer import writer_of
 from fretsaw.formats.shared import Translation
 from fretsaw.model.blocks import Block, Bounds, Int64s, row_counts
-from fretsaw.model.locks import once
 from fretsaw.model.schema import SchemaNode
 
 _CORRUPT = (Ambiguous, CorruptPage, InvalidIndex, metadata.MalformedThrift, binascii.Error)
@@ -40,39 +38,46 @@ class ParquetFile:
         self.footer = footer
         self.fields = fields
         self.options = options
-        self.writer = writer_of(footer.created_by)
+        self.writer = writer_of(footer.outline.created_by)
         self.errors = Translation(name, _CORRUPT)
         self.token = object()
         """By what the pages of its chunks are kept."""
 
     def column(self, block: Block, leaf: SchemaNode) -> Any:
         """Where a chunk is, as the footer says it."""
-        return self.footer.row_groups[block.ordinal].columns[leaf.leaf_index]
+        return self._chunk(metadata.ColumnChunk, block, leaf)
 
     def indexed(self, block: Block, leaf: SchemaNode) -> Any:
         """The same, with what the footer says about values."""
-        return self._indexed_footer.row_groups[block.ordinal].columns[leaf.leaf_index]
+        return self._chunk(metadata.IndexedChunk, block, leaf)
 
     def probed(self, block: Block, leaf: SchemaNode) -> Any:
         """What the footer says about the Bloom filter and the dictionary of a chunk."""
-        row_group = self._probed_footer.row_groups[block.ordinal]
-        return row_group.columns[leaf.leaf_index].meta_data
+        return self._chunk(metadata.ProbedChunk, block, leaf).meta_data
+
+    def _chunk(self, kind: type[Any], block: Block, leaf: SchemaNode) -> Any:
+        try:
+            return self.footer.outline.chunk(kind, block.ordinal, leaf.leaf_index)
+        except metadata.MalformedThrift:
+            with self.errors.of("its footer"):
+                raise
 
     def order(self, leaf: SchemaNode) -> Order | None:
         """How the values of a leaf are ordered, if they are."""
-        return order_of(self.fields.element(leaf), leaf)
+        return self.fields.order(leaf)
 
     def trusts(self, leaf: SchemaNode) -> Trusts:
         """What can be believed of what the file says about the values of a leaf."""
-        orders = self._indexed_footer.column_orders or []
-        known = leaf.leaf_index < len(orders) and bool(vars(orders[leaf.leaf_index]))
+        with self.errors.of("its footer"):
+            orders = self.footer.outline.column_orders
+        known = leaf.leaf_index < len(orders) and bool(orders[leaf.leaf_index])
         levels = definition_levels(self.fields.chain(leaf).elements)
         order = self.order(leaf)
         if self.writer.compares_signed and order is not None and not order.was_defined:
             known = False
         return Trusts(
             column_order=known,
-            counts_nulls=counts_nulls(self.footer.created_by),
+            counts_nulls=counts_nulls(self.footer.outline.created_by),
             no_nulls=levels == 1,
             flat=not leaf.is_repeated,
             levels=levels,
@@ -87,15 +92,3 @@ class ParquetFile:
         """How many nulls each of a leaf's chunks has; -1 where that is not known."""
         chunks = [self.indexed(block, leaf) for block in blocks]
         return chunk_null_counts(chunks, row_counts(blocks), self.trusts(leaf))
-
-    @once
-    def _indexed_footer(self) -> Any:
-        """What the footer says about values: only predicates need it."""
-        with self.errors.of("its footer"):
-            return metadata.decode(metadata.IndexedFileMetaData, self.footer.data)
-
-    @once
-    def _probed_footer(self) -> Any:
-        """What the footer says about Bloom filters and dictionaries."""
-        with self.errors.of("its footer"):
-            return metadata.decode(metadata.ProbedFileMetaData, self.footer.data)

@@ -1,48 +1,53 @@
 """The footer of a Parquet file: found, decoded and checked.
 
-In comes the end of the file, out goes a `Footer`: the thrift metadata with its row groups as
-blocks and its schema elements divided into top-level fields. Nothing in it is believed before it
-fits into the file.
+In comes the end of the file, out goes a `Footer`: its outline with the row groups as blocks and the
+schema elements divided into top-level fields. Nothing in it is believed before it fits into the
+file.
 """
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from fretsaw.errors import FileFormatError
 from fretsaw.formats.parquet import metadata
-from fretsaw.model.blocks import Block
+from fretsaw.formats.parquet.outline import NO_TYPE, Outline, RowGroup, read_outline
+from fretsaw.model.blocks import Block, Int64s
 from fretsaw.storage.requests import Request, Steps
 
 _TRAILER = 8  # the footer's length in four bytes, then the magic
 _SIGNATURE = 28  # behind a footer in the clear of a file with encrypted columns
 
 
-class FieldSpan(NamedTuple):
-    """The schema elements of a top-level field, from `element` to `end`, and its first leaf."""
+@dataclass(frozen=True, slots=True)
+class FieldSpans:
+    """The top-level fields: for each its schema elements from one to another, its first leaf."""
 
-    element: int
-    end: int
-    leaf: int
+    begins: Int64s
+    ends: Int64s
+    leaves: Int64s
+    num_leaves: int
 
 
 @dataclass(frozen=True, slots=True)
 class Footer:
     """What a file says about itself, before any index is read."""
 
-    elements: list[Any]
-    fields: list[FieldSpan]
-    row_groups: list[Any]
+    outline: Outline
+    spans: FieldSpans
     blocks: tuple[Block, ...]
     key_values: dict[bytes, bytes]
-    created_by: str | None
     data: bytes
     """The footer as it is stored."""
 
 
-def read_footer(name: str, size: int, tail: pa.Buffer) -> Steps[Footer]:
-    """Decode the footer; `tail` is the end of the file, as much of it as is at hand."""
+def read_footer(name: str, size: int, tail: pa.Buffer, like: Footer | None = None) -> Steps[Footer]:
+    """Decode the footer; `tail` is the end of the file, as much of it as is at hand.
+
+    If its schema is that of another one, they share their spans.
+    """
     trailer = tail.to_pybytes()[-_TRAILER:]
     if trailer.endswith(metadata.ENCRYPTED_MAGIC):
         raise FileFormatError(
@@ -60,12 +65,11 @@ def read_footer(name: str, size: int, tail: pa.Buffer) -> Steps[Footer]:
     else:
         data = tail.slice(tail.size - _TRAILER - length, length)
     try:
-        decoded: Any
         stored = data.to_pybytes()
-        decoded, read = metadata.StructReader(stored).read(metadata.FileMetaData)
-        if length - read not in (0, _SIGNATURE):
-            raise _Invalid(f"it ends after {read} of its {length} bytes")
-        return _checked(size, decoded, stored)
+        outline = read_outline(stored)
+        if length - outline.length not in (0, _SIGNATURE):
+            raise _Invalid(f"it ends after {outline.length} of its {length} bytes")
+        return _checked(size, outline, stored, like)
     except (metadata.MalformedThrift, _Invalid) as error:
         raise FileFormatError(
             f"{name}: the footer at offset {end - length} is corrupt ({error}); "
@@ -77,82 +81,70 @@ class _Invalid(ValueError):
     """What makes a footer impossible."""
 
 
-def _checked(size: int, decoded: Any, stored: bytes) -> Footer:
-    if decoded.schema is None or decoded.row_groups is None or decoded.num_rows is None:
-        raise _Invalid("the schema, the row groups or their rows are missing")
-    elements, row_groups = decoded.schema, decoded.row_groups
-    fields, leaves = _fields(elements)
+def _checked(size: int, outline: Outline, stored: bytes, like: Footer | None) -> Footer:
+    if outline.num_rows is None:
+        raise _Invalid("the number of rows is missing")
+    if like is not None and outline.has_schema_of(like.outline):
+        spans = like.spans
+    else:
+        spans = _spans(outline)
     first_row = 0
     blocks = []
-    for ordinal, group in enumerate(row_groups):
-        block = _block(ordinal, first_row, group, leaves, size)
+    for ordinal, group in enumerate(outline.row_groups):
+        block = _block(outline, ordinal, first_row, group, spans.num_leaves, size)
         blocks.append(block)
         first_row += block.num_rows
     return Footer(
-        elements=elements,
-        fields=fields,
-        row_groups=row_groups,
+        outline=outline,
+        spans=spans,
         blocks=tuple(blocks),
-        key_values={kv.key: kv.value or b"" for kv in decoded.key_value_metadata or [] if kv.key},
-        created_by=decoded.created_by,
+        key_values={key: value or b"" for key, value in outline.key_values if key},
         data=stored,
     )
 
 
-def _fields(elements: list[Any]) -> tuple[list[FieldSpan], int]:
-    """The spans of the top-level fields, and how many leaves there are."""
-    if not elements:
+def _spans(outline: Outline) -> FieldSpans:
+    names, types, children = outline.names, outline.types, outline.children
+    if not names:
         raise _Invalid("the schema is empty")
-    if not any(element.num_children for element in elements[1:]):  # there may be thousands
-        return _flat_fields(elements)
-    fields = []
-    position, leaf = 1, 0
-    for _ in range(elements[0].num_children or 0):
-        begin, first_leaf, pending = position, leaf, 1
-        while pending:
-            if position == len(elements):
-                raise _Invalid("the schema has fewer elements than its groups claim")
-            element = elements[position]
-            if element.name is None:
-                raise _Invalid(f"schema element {position} has no name")
-            children = element.num_children or 0
-            if children < 0 or (not children and element.type is None):
-                raise _Invalid(f"schema element {element.name!r} is a group without children")
-            leaf += not children
-            pending += children - 1
-            position += 1
-        fields.append(FieldSpan(begin, position, first_leaf))
-    if position != len(elements):
-        raise _Invalid("the schema has more elements than its groups claim")
-    return fields, leaf
+    if None in names[1:]:
+        raise _Invalid(f"schema element {names.index(None, 1)} has no name")
+    below, is_leaf = children[1:], children[1:] == 0
+    impossible = (below < 0) | (is_leaf & (types[1:] == NO_TYPE))
+    if impossible.any():
+        position = 1 + int(impossible.argmax())
+        raise _Invalid(f"schema element {names[position]!r} is a group without children")
+    # A field ends where one element more was met than its groups, and those before it, wait for.
+    waiting = np.minimum.accumulate(np.concatenate(([0], np.cumsum(below - 1))))
+    ends = 2 + np.flatnonzero(np.diff(waiting))
+    begins = np.concatenate(([1], ends))
+    if len(ends) != children[0] or begins[-1] != len(names):
+        raise _Invalid("the schema has another number of elements than its groups claim")
+    leaves = np.concatenate(([0], np.cumsum(is_leaf)))
+    return FieldSpans(begins[:-1], ends, leaves[begins[:-1] - 1], int(leaves[-1]))
 
 
-def _flat_fields(elements: list[Any]) -> tuple[list[FieldSpan], int]:
-    count = len(elements) - 1
-    if count != (elements[0].num_children or 0):
-        raise _Invalid("the schema has another number of elements than its root claims")
-    if any(element.name is None or element.type is None for element in elements[1:]):
-        raise _Invalid("a schema element has no name or no type")
-    return [FieldSpan(leaf + 1, leaf + 2, leaf) for leaf in range(count)], count
-
-
-def _block(ordinal: int, first_row: int, group: Any, leaves: int, size: int) -> Block:
-    columns = group.columns
-    if columns is None or len(columns) != leaves:
+def _block(
+    outline: Outline, ordinal: int, first_row: int, group: RowGroup, leaves: int, size: int
+) -> Block:
+    if group.num_columns != leaves:
         raise _Invalid(f"row group {ordinal} does not have the {leaves} columns of the schema")
-    num_rows = group.num_rows
+    num_rows, compressed = group.num_rows, group.total_compressed_size
     if num_rows is None or num_rows < 0 or first_row + num_rows >= 1 << 63:
         raise _Invalid(f"row group {ordinal} claims {num_rows} rows")
-    if not num_rows and any(c.meta_data and c.meta_data.num_values for c in columns):
-        raise _Invalid(f"row group {ordinal} claims no rows, but has values")
-    compressed = group.total_compressed_size
-    if compressed is None:
-        sizes = [c.meta_data.total_compressed_size or 0 for c in columns if c.meta_data]
-        compressed = sum(sizes)
+    offset = group.file_offset or 0
+    if leaves:
+        first = outline.chunk(metadata.ColumnChunk, ordinal, 0).meta_data
+        offset = chunk_start(first) if first else offset
+    if not num_rows or compressed is None:
+        chunks = [outline.chunk(metadata.ColumnChunk, ordinal, leaf) for leaf in range(leaves)]
+        columns = [chunk.meta_data for chunk in chunks if chunk.meta_data]
+        if not num_rows and any(column.num_values for column in columns):
+            raise _Invalid(f"row group {ordinal} claims no rows, but has values")
+        if compressed is None:
+            compressed = sum(column.total_compressed_size or 0 for column in columns)
     if not 0 <= compressed <= size:
         raise _Invalid(f"row group {ordinal} claims {compressed} bytes")
-    first = columns[0].meta_data if columns else None
-    offset = chunk_start(first) if first else group.file_offset or 0
     if not 0 <= offset <= size:
         raise _Invalid(f"row group {ordinal} begins at {offset}")
     return Block(

@@ -6,17 +6,19 @@ or a column index that has as many pages.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
+from fretsaw.formats.kernels import load_kernels
 from fretsaw.formats.parquet import metadata
 from fretsaw.formats.parquet.chunk import Chunk
-from fretsaw.formats.parquet.decompress import NotDecompressed, contents, readable
+from fretsaw.formats.parquet.decompress import NotDecompressed, body_of
 from fretsaw.formats.parquet.levels import UnknownLevels, count_records
 from fretsaw.formats.parquet.pages import CorruptPage, Page, hop
 from fretsaw.model.blocks import Int64s, PageIndex
+from fretsaw.predicates.value_set import Booleans
 from fretsaw.storage.requests import Request, Steps
 
 _SMALL_PAGE = 8 << 10  # the header of which costs more than it may save
@@ -30,20 +32,9 @@ class InvalidIndex(ValueError):
 
 def offset_index(data: bytes, whole: PageIndex) -> PageIndex:
     """The pages of a chunk that has an offset index, given the chunk as one page."""
-    try:
-        index: Any = metadata.decode(metadata.OffsetIndex, data)
-    except metadata.MalformedThrift as error:
-        raise InvalidIndex(str(error)) from None
-    locations = index.page_locations or []
-    if not locations:
+    offsets, sizes, first_rows = _locations(data)
+    if not len(offsets):
         raise InvalidIndex("it lists no pages")
-    try:
-        offsets, sizes, first_rows = np.array(
-            [(page.offset, page.compressed_page_size, page.first_row_index) for page in locations],
-            dtype=np.int64,
-        ).T
-    except TypeError:
-        raise InvalidIndex("a page has no offset, size or first row") from None
     boundaries = np.concatenate((first_rows, whole.boundaries[-1:]))
     start, end = whole.offsets[0], whole.offsets[0] + whole.sizes[0]
     if boundaries[0] != 0 or (boundaries[1:] < boundaries[:-1]).any():
@@ -56,27 +47,76 @@ def offset_index(data: bytes, whole: PageIndex) -> PageIndex:
     return _divided(whole, boundaries, offsets, sizes)
 
 
-def column_index(data: bytes, pages: PageIndex) -> Any:
-    """The column index of a chunk with these pages.
-
-    Its `levels` say how many values null pages have at each definition level, if it has both.
-    """
+def _locations(data: bytes) -> Int64s:
+    """The offsets of pages, their sizes, their first rows: by the kernels, or else by thrift."""
+    kernels = load_kernels()
+    parsed = None if kernels is None else kernels.parse_offset_index(data)
+    if parsed is not None:
+        return np.frombuffer(parsed, np.int64).reshape(3, -1)
     try:
-        index: Any = metadata.decode(metadata.ColumnIndex, data)
-        index.levels = None
-        if any(index.null_pages or ()):
-            levels: Any = metadata.decode(metadata.ColumnIndexLevels, data)
-            index.levels = levels.definition_level_histograms
+        index: Any = metadata.decode(metadata.OffsetIndex, data)
     except metadata.MalformedThrift as error:
         raise InvalidIndex(str(error)) from None
-    required = (index.null_pages, index.min_values, index.max_values)
-    optional = [counts for counts in (index.null_counts, index.nan_counts) if counts is not None]
+    pages = index.page_locations or []
+    places = [(page.offset, page.compressed_page_size, page.first_row_index) for page in pages]
+    try:
+        return np.array(places, np.int64).reshape(-1, 3).T
+    except TypeError:
+        raise InvalidIndex("a page has no offset, size or first row") from None
+
+
+class ColumnIndex(NamedTuple):
+    """What a column index says about each page of a chunk."""
+
+    null_pages: Booleans
+    min_values: list[bytes]
+    max_values: list[bytes]
+    null_counts: Int64s | None
+    nan_counts: Int64s | None
+    levels: Int64s | None
+    """How many values there are at each definition level, if there are null pages."""
+
+
+def column_index(data: bytes, pages: PageIndex) -> ColumnIndex:
+    """The column index of a chunk with these pages."""
+    lists = _lists(data)
     count = len(pages.sizes)
+    required, optional = lists[:3], [counts for counts in lists[3:5] if counts is not None]
     if any(values is None or len(values) != count for values in (*required, *optional)):
         raise InvalidIndex(f"its lists are not as long as the {count} pages of the column chunk")
-    if ((pages.row_counts == 0) & ~np.array(index.null_pages, np.bool_)).any():
+    index = ColumnIndex(*lists)
+    if ((pages.row_counts == 0) & ~index.null_pages).any():
         raise InvalidIndex("a page that has values has no rows")
     return index
+
+
+def _lists(data: bytes) -> list[Any]:
+    """The lists of a column index that are there: by the kernels, or else by thrift."""
+    kernels = load_kernels()
+    index: Any = None if kernels is None else kernels.parse_column_index(data)
+    as_array: Any = np.frombuffer
+    levels = index
+    if index is None:
+        as_array = np.array
+        try:
+            index = metadata.decode(metadata.ColumnIndex, data)
+            if any(index.null_pages or ()):
+                levels = metadata.decode(metadata.ColumnIndexLevels, data)
+        except metadata.MalformedThrift as error:
+            raise InvalidIndex(str(error)) from None
+
+    def array(values: Any, dtype: Any = np.int64) -> Any:
+        return None if values is None else as_array(values, dtype)
+
+    nulls = array(index.null_pages, np.bool_)
+    return [
+        nulls,
+        index.min_values,
+        index.max_values,
+        array(index.null_counts),
+        array(index.nan_counts),
+        array(levels.definition_level_histograms) if nulls is not None and nulls.any() else None,
+    ]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -250,12 +290,11 @@ def _records(chunk: Chunk, page: Page, stored: pa.Buffer, highest: int, verify: 
     """How many records begin in a page."""
     if page.num_rows is not None:
         return page.num_rows
-    _, body = contents(page, stored, chunk.codec, chunk.always_compressed, verify)
-    levels = memoryview(readable(body))[: body.size]
     if page.header.data_page_header is None:
         raise UnknownLevels("a page of version 2 that does not tell its rows")
     encoding = page.header.data_page_header.repetition_level_encoding
-    return count_records(levels, page.num_values, encoding, highest)
+    body = memoryview(body_of(page, stored, chunk.codec, verify)).cast("B")
+    return count_records(body, page.num_values, encoding, highest)
 
 
 def _rows(page: Page, repeated: bool) -> int | None:

@@ -171,7 +171,7 @@ FileMetaData = _struct(
     key_value_metadata=(5, [KeyValue]),
     created_by=(6, _TEXT),
 )
-# The same footer once more, for what only predicates need.
+# A chunk once more, for what only predicates need.
 Statistics = _struct(
     "Statistics",
     max=(1, _BYTES),
@@ -190,13 +190,8 @@ IndexedChunk = _struct(
     column_index_offset=(6, _LONG),
     column_index_length=(7, _INT),
 )
-IndexedRowGroup = _struct("IndexedRowGroup", columns=(1, [IndexedChunk]))
 ColumnOrder = _struct("ColumnOrder", TYPE_ORDER=(1, Empty), IEEE_754_TOTAL_ORDER=(2, Empty))
-IndexedFileMetaData = _struct(
-    "IndexedFileMetaData",
-    row_groups=(4, [IndexedRowGroup]),
-    column_orders=(7, [ColumnOrder]),
-)
+ColumnOrders = _struct("ColumnOrders", column_orders=(7, [ColumnOrder]))
 ColumnIndex = _struct(
     "ColumnIndex",
     null_pages=(1, [_BOOL]),
@@ -217,8 +212,6 @@ ProbedColumn = _struct(
     bloom_filter_length=(15, _INT),
 )
 ProbedChunk = _struct("ProbedChunk", meta_data=(3, ProbedColumn))
-ProbedRowGroup = _struct("ProbedRowGroup", columns=(1, [ProbedChunk]))
-ProbedFileMetaData = _struct("ProbedFileMetaData", row_groups=(4, [ProbedRowGroup]))
 _Only = _struct("_Only", ONLY=(1, Empty))
 BloomFilterHeader = _struct(
     "BloomFilterHeader",
@@ -313,6 +306,12 @@ SmallFileMetaData = _struct(
     key_value_metadata=(5, [KeyValue]),
     created_by=(6, _TEXT),
 )
+
+
+def footer_of(chunk: type[Any]) -> Any:
+    """A footer of column chunks of this kind, and nothing else."""
+    row_group = _struct("RowGroup", columns=(1, [chunk]))
+    return _struct("FileMetaData", row_groups=(4, [row_group]))
 
 
 _codec = TCompactProtocolAccelerated(None, fallback=False)

@@ -7,8 +7,10 @@ Nothing is decompressed or decoded.
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+import numpy as np
 import pyarrow as pa
 
+from fretsaw.formats.kernels import load_kernels
 from fretsaw.formats.parquet import metadata
 from fretsaw.model.locks import once
 from fretsaw.storage.requests import Request, Steps, run
@@ -56,14 +58,33 @@ class PageRun:
     @once
     def pages(self) -> list[Page]:
         """What the headers say; offsets count from the start of the buffer."""
-        most_empty = None if self._num_values is None else MOST_EMPTY
-        return walk(self.buffer, self._num_values, most_empty)
+        if self._num_values is not None:
+            return walk(self.buffer, self._num_values, MOST_EMPTY)
+        parsed = _parsed(self.buffer)
+        return walk(self.buffer) if parsed is None else parsed
 
     def bytes_of(self, page: Page) -> pa.Buffer:
         """Header and body of one of the pages."""
         if page.offset + page.size > self.buffer.size:
             raise CorruptPage("a page that goes on behind its chunk")
         return self.buffer.slice(page.offset, page.size)
+
+
+def _parsed(buffer: pa.Buffer) -> list[Page] | None:
+    """All pages of a buffer as the kernels tell them, without their headers; None: they do not."""
+    kernels = load_kernels()
+    told = None if kernels is None else kernels.parse_pages(buffer)
+    if told is None:
+        return None
+    pages = np.frombuffer(told, np.int64).reshape(-1, 7).tolist()
+    return [
+        Page(at, size, bool(data), values, _told(rows), bool(refers), _told(entries))
+        for at, size, data, values, rows, refers, entries in pages
+    ]
+
+
+def _told(count: int) -> int | None:
+    return None if count < 0 else count
 
 
 def walk(

@@ -27,11 +27,9 @@ def open_file(
     name: str, size: int, tail: pa.Buffer, options: ReadOptions, like: FileReader | None
 ) -> Steps["ParquetReader"]:
     """Read the footer of a Parquet file; if it is `like` another one, they share their fields."""
-    footer = yield from read_footer(name, size, tail)
-    if isinstance(like, ParquetReader) and like.fields.fit(footer):
-        fields = like.fields
-    else:
-        fields = Fields(footer, options)
+    known = like.fields if isinstance(like, ParquetReader) else None
+    footer = yield from read_footer(name, size, tail, None if known is None else known.footer)
+    fields = known if known is not None and known.fit(footer) else Fields(footer, options)
     return ParquetReader(ParquetFile(name, size, footer, fields, options))
 
 
@@ -49,7 +47,7 @@ class ParquetReader(FileReader):
         self.fields: Fields = file.fields
         self.field_names = file.fields.names
         self.metadata = file.footer.key_values
-        self.created_by = file.footer.created_by
+        self.created_by = file.footer.outline.created_by
 
     def describe(self, positions: Sequence[int]) -> tuple[pa.Schema, tuple[SchemaNode, ...]]:
         names = [repr(self.field_names[position]) for position in positions]
@@ -97,9 +95,6 @@ class ParquetReader(FileReader):
         how = (self.created_by, self._file.options, allocate)
 
         def decode_all(leaves: Leaves[ParquetPart]) -> list[pa.ChunkedArray]:
-            for parts in leaves:
-                if len(parts) > 1:
-                    _require_values(parts)
             return decode(leaves, *how)
 
         def decode_alone(part: ParquetPart, error: Exception) -> pa.ChunkedArray:
@@ -110,10 +105,3 @@ class ParquetReader(FileReader):
                 return decode([[filled]], *how)[0]
 
         return decode_together(parts, decode_all, _FAILURES, decode_alone)
-
-
-def _require_values(parts: Sequence[ParquetPart]) -> None:
-    """One chunk must not go on where another one is expected to begin."""
-    for part in parts:
-        if not part.holds_what_it_claims():
-            raise CorruptPage(f"its pages do not hold the {part.page_rows} values of the chunk")

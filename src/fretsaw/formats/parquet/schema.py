@@ -10,7 +10,6 @@ from typing import Any, Literal, NamedTuple
 import pyarrow as pa
 
 from fretsaw.errors import FileFormatError
-from fretsaw.formats.parquet.footer import FieldSpan
 from fretsaw.formats.parquet.metadata import (
     CONVERTED_TYPES,
     OPTIONAL,
@@ -26,9 +25,9 @@ from fretsaw.model.schema import SchemaNode
 _DEEPEST = 100  # a hostile file could nest deeper than Python recurses
 
 
-def field_node(elements: Sequence[Any], span: FieldSpan, arrow_type: pa.DataType) -> SchemaNode:
-    """The tree of one top-level field."""
-    return _Walk(elements, span).field(_Place(), arrow_type)
+def field_node(elements: Sequence[Any], leaf: int, arrow_type: pa.DataType) -> SchemaNode:
+    """The tree of one top-level field with these elements, whose first leaf has this number."""
+    return _Walk(elements, leaf).field(_Place(), arrow_type)
 
 
 _MAPS = ("MAP", "MAP_KEY_VALUE")
@@ -119,10 +118,10 @@ class _Place(NamedTuple):
 class _Walk:
     """A walk over the elements of one field, leaf by leaf."""
 
-    def __init__(self, elements: Sequence[Any], span: FieldSpan) -> None:
+    def __init__(self, elements: Sequence[Any], leaf: int) -> None:
         self._elements = elements
-        self._position = span.element
-        self._leaf = span.leaf
+        self._position = 0
+        self._leaf = leaf
 
     def field(self, group: _Place, arrow_type: pa.DataType) -> SchemaNode:
         """A field of a group: a repeated one without annotation is a list by itself."""

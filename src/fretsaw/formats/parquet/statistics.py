@@ -7,6 +7,7 @@ counts as known only where the format and the writer can be trusted with it.
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from types import SimpleNamespace
 from typing import Any, Literal, TypeAlias
 
@@ -52,6 +53,7 @@ class Order:
         return self.kind not in ("float", "bytes")
 
 
+@lru_cache
 def counts_nulls(created_by: str | None) -> bool:
     """Whether the writer can be trusted to count all nulls."""
     writer = _UNDERCOUNTING.match(created_by or "")
@@ -187,7 +189,7 @@ def page_bounds(
 
     The nulls of each chunk in `totals` are those of its pages, where they are known.
     """
-    null_pages = np.array([null for index in indexes for null in index.null_pages], np.bool_)
+    null_pages = np.concatenate([np.zeros(0, np.bool_), *(i.null_pages for i in indexes)])
     lower = [bound for index in indexes for bound in index.min_values]
     upper = [bound for index in indexes for bound in index.max_values]
     stored, counted = _per_page(indexes, "null_counts"), _are_there(indexes, "null_counts")
@@ -230,7 +232,7 @@ def _miscounted(indexes: Sequence[Any], totals: Int64s) -> Booleans:
     wrong = [np.zeros(0, np.bool_)]
     for index, total in zip(indexes, totals.tolist(), strict=True):
         counts = index.null_counts
-        is_wrong = counts is not None and total >= 0 and sum(counts) != total
+        is_wrong = counts is not None and total >= 0 and sum(counts.tolist()) != total
         wrong.append(np.full(len(index.null_pages), is_wrong))
     return np.concatenate(wrong)
 
@@ -247,7 +249,7 @@ def _have_values(indexes: Sequence[Any], row_counts: Int64s, trusts: "Trusts") -
         if index.levels is None or len(index.levels) != (end - begin) * trusts.levels:
             found.append(np.full(end - begin, not trusts.flat))
             continue
-        levels = np.array(index.levels, np.int64).reshape(end - begin, trusts.levels)
+        levels = index.levels.reshape(end - begin, trusts.levels)
         total, rows = levels.sum(axis=1), row_counts[begin:end]
         fits = (levels >= 0).all(axis=1) & (total == rows if trusts.flat else total >= rows)
         found.append(~fits | (levels[:, -1] != 0))
@@ -386,8 +388,8 @@ def _are_there(indexes: Sequence[Any], name: str) -> Booleans:
 
 def _per_page(indexes: Sequence[Any], name: str) -> Int64s:
     """A list of counts of all pages, -1 for the pages of an index that has none."""
-    counts: list[int] = []
+    counts = [np.zeros(0, np.int64)]
     for index in indexes:
         stored = getattr(index, name)
-        counts += [-1] * len(index.null_pages) if stored is None else stored
-    return np.array(counts, np.int64)
+        counts.append(np.full(len(index.null_pages), -1) if stored is None else stored)
+    return np.concatenate(counts)
