@@ -88,8 +88,12 @@ def value_of(node: Node, row: Row) -> Any:
         case ("when", condition, then, other):
             return value_of(then if truth_of(condition, row) else other, row)
         case (function, left, right) if function in ("+", "-", "*", "/", "//", "%"):
-            values = value_of(left, row), value_of(right, row)
-            return None if None in values else calculated(function, *values)
+            first, second = value_of(left, row), value_of(right, row)
+            if first is None or second is None:
+                return None
+            if right[0] == "value" and isinstance(second, float) and isinstance(first, Decimal):
+                second = Decimal(repr(second))  # a literal beside a decimal is its spelling
+            return calculated(function, first, second)
     function, inner, *options = node
     value = value_of(inner, row)
     return None if value is None else applied(function, value, options)
