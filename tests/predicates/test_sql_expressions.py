@@ -164,17 +164,22 @@ BOTH = [
         "f - f = 0",
         "day - interval 1 day < ts",
     ),
-    *("date(ts) = day", "i + j is null", "i + j is not null", "s || t is null", "upper(t) = s"),
+    *(
+        "s ~ 'b'",
+        "f / 0 > 0",
+        "date(ts) = day",
+        "i + j is null",
+        "i + j is not null",
+        "s || t is null",
+        "upper(t) = s",
+    ),
     *("cast(f as bigint) = 3", "g // 2 = 1", "g % 2 = 1", "round(g) = 3", "round(g, 1) = 1.5"),
 ]
 
 # What DuckDB means otherwise, and why.
 DIFFERENT = {
-    "cast(f as bigint) = 3": "here fractions are cut off, there rounded; NaN and infinities fail",
-    "day < current_date": "the zone of the session decides there",
-    "s ~ 'b'": "there the whole text must match",
+    "cast(f as bigint) = 3": "here fractions are cut off, there rounded; both refuse NaN",
     "microsecond(ts) = 123456": "there the seconds are counted too",
-    "f / 0 > 0": "there a division by zero is null",
     "g // 2 = 1": "there the quotient of floats is not cut off",
     "i = 0x7": "there are no such literals there",
     "i > 0x0A": "there are no such literals there",
@@ -216,12 +221,10 @@ def test_there_are_conditions_enough() -> None:
 @pytest.mark.parametrize(
     ("text", "rows"),
     [
-        ("s ~ 'b'", [0, 8, 9]),
         ("microsecond(ts) = 123456", [0]),
         ("i = 0x7", [3]),
         ("i > 0x0A", [6, 7]),
         ("g // 2 = 1", [1, 7, 9]),
-        ("f / 0 > 0", [0, 2, 3, 4, 6, 8, 9]),
         ("try_cast(g as bigint) = 2", [1]),
         ("case when f > -1 and f < 5 then cast(f as bigint) end = 3", [3, 9]),
     ],
