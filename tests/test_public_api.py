@@ -16,6 +16,7 @@ def test_exports_are_pinned() -> None:
         "ColumnNotFoundError",
         "CorruptFileWarning",
         "DataFile",
+        "Expression",
         "FileFormatError",
         "FretsawError",
         "Layer",
@@ -23,6 +24,7 @@ def test_exports_are_pinned() -> None:
         "Plan",
         "Predicate",
         "NotWritableError",
+        "PredicateError",
         "PredicateSyntaxError",
         "PredicateTypeError",
         "Row",
@@ -37,11 +39,14 @@ def test_exports_are_pinned() -> None:
         "Validity",
         "blocks",
         "byte_range",
+        "coalesce",
         "col",
+        "element",
         "open",
         "scan",
         "show_versions",
         "trace",
+        "when",
     }
     assert all(hasattr(fs, name) for name in fs.__all__)
 

@@ -18,6 +18,7 @@ from fretsaw.errors import (
     FileFormatError,
     FretsawError,
     NotWritableError,
+    PredicateError,
     PredicateSyntaxError,
     PredicateTypeError,
     SchemaMismatchError,
@@ -30,7 +31,8 @@ from fretsaw.model.locks import importing
 from fretsaw.model.schema import SchemaNode
 from fretsaw.model.selection import RowSelection, RowSelector
 from fretsaw.model.trace import Trace, trace
-from fretsaw.predicates.expression import Column, Predicate, col
+from fretsaw.predicates.expression import Column, Expression, coalesce, col, element, when
+from fretsaw.predicates.logic import Predicate
 from fretsaw.scan import Scan, scan
 
 if TYPE_CHECKING:
@@ -49,6 +51,7 @@ __all__ = [
     "ColumnNotFoundError",
     "CorruptFileWarning",
     "DataFile",
+    "Expression",
     "FileFormatError",
     "FretsawError",
     "Layer",
@@ -56,6 +59,7 @@ __all__ = [
     "NotWritableError",
     "Plan",
     "Predicate",
+    "PredicateError",
     "PredicateSyntaxError",
     "PredicateTypeError",
     "Row",
@@ -70,11 +74,14 @@ __all__ = [
     "Validity",
     "blocks",
     "byte_range",
+    "coalesce",
     "col",
+    "element",
     "open",
     "scan",
     "show_versions",
     "trace",
+    "when",
 ]
 
 _COLUMNS = ("ColumnBatch", "ColumnBatches", "Layer", "LayerKind", "Validity")

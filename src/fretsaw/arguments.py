@@ -14,7 +14,8 @@ import pyarrow as pa
 from fretsaw.model.blocks import Int64s
 from fretsaw.model.schema import Path, spelled
 from fretsaw.model.selection import RowSelection
-from fretsaw.predicates.expression import Column, Predicate
+from fretsaw.predicates.expression import Column, Expression, as_predicate
+from fretsaw.predicates.logic import Predicate
 from fretsaw.storage.hive import Hive
 
 Named: TypeAlias = Path | Column
@@ -61,14 +62,14 @@ def to_hive(hive: Hive) -> Hive:
     return dict(hive)
 
 
-def require_predicate(given: object) -> None:
-    """Refuse what is no condition on values."""
-    if not isinstance(given, Predicate):
-        hint = "; say what it is compared with" if isinstance(given, Column) else ""
+def to_predicate(given: object) -> Predicate:
+    """A condition on values; an expression of booleans is one."""
+    if not isinstance(given, Predicate | Expression):
         raise TypeError(
             f"filter() takes a predicate such as col('fare') > 100 or 'fare > 100', or a block "
-            f"predicate, fs.byte_range(...) or fs.blocks(...), not {given!r}{hint}"
+            f"predicate, fs.byte_range(...) or fs.blocks(...), not {given!r}"
         )
+    return as_predicate(given)
 
 
 def to_row_numbers(rows: Sequence[int] | npt.NDArray[Any] | pa.Array | pa.ChunkedArray) -> Int64s:

@@ -12,7 +12,7 @@ from fretsaw.model.blocks import Block
 from fretsaw.model.locks import importing
 from fretsaw.model.schema import SchemaNode
 from fretsaw.model.selection import RowSelection
-from fretsaw.predicates.expression import Predicate
+from fretsaw.predicates.logic import Predicate
 from fretsaw.scan import Scan
 from fretsaw.storage.listing import Entry, origin_of
 from fretsaw.storage.source import Origin

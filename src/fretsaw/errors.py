@@ -83,6 +83,10 @@ class PredicateSyntaxError(FretsawError, ValueError):
     """A condition given as text cannot be parsed; the message points at the place."""
 
 
+class PredicateError(FretsawError):
+    """A row for which an expression cannot be computed: an overflow, or a cast that fails."""
+
+
 class SchemaMismatchError(FretsawError):
     """Files of one scan disagree about a column."""
 

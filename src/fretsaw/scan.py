@@ -20,11 +20,11 @@ from fretsaw.arguments import (
     Named,
     Rows,
     require_batch_size,
-    require_predicate,
     to_count,
     to_hive,
     to_names,
     to_paths,
+    to_predicate,
     to_row_numbers,
 )
 from fretsaw.engine.request import ScanRequest
@@ -35,7 +35,8 @@ from fretsaw.model.locks import importing
 from fretsaw.model.schema import Path
 from fretsaw.model.selection import RowSelection
 from fretsaw.model.trace import trace
-from fretsaw.predicates.expression import Predicate
+from fretsaw.predicates.expression import Expression
+from fretsaw.predicates.logic import Predicate
 from fretsaw.storage.hive import Hive
 from fretsaw.storage.listing import Sources, names_of, origins_of
 
@@ -144,7 +145,7 @@ class Scan:
             raise ValueError("rename() was called before: give all new names in one call")
         return self._with(renamed=to_names(names))
 
-    def filter(self, *predicates: "Predicate | BlockPredicate | str") -> "Scan":
+    def filter(self, *predicates: "Predicate | Expression | BlockPredicate | str") -> "Scan":
         """Read only the rows that match all, of the blocks that are kept; several calls are ANDed.
 
         A predicate is written with `col(...)`, or as an SQL condition; `fs.byte_range(...)` and
@@ -153,7 +154,7 @@ class Scan:
         self._require_no_window()
         return reduce(Scan._filter, predicates, self)
 
-    def _filter(self, predicate: "Predicate | BlockPredicate | str") -> "Scan":
+    def _filter(self, predicate: "Predicate | Expression | BlockPredicate | str") -> "Scan":
         query = self.request.query
         if isinstance(predicate, BlockPredicate):
             kept = query.block_predicate
@@ -163,7 +164,7 @@ class Scan:
                 from fretsaw.predicates.sql import parse
 
             predicate = parse(predicate)
-        require_predicate(predicate)
+        predicate = to_predicate(predicate)
         before = query.predicate
         return self._with(predicate=predicate if before is None else before & predicate)
 

@@ -197,7 +197,7 @@ def float_traps(form: str, kind: Kind) -> dict[str, FloatTrap]:
 
         return describe
 
-    some, zeros = (NAN, 2.0, 100.0), (0, -0.0)
+    some, zeros = (NAN, 2.0, 100.0), (0.0, -0.0)
     return {
         "as written": (MIXED, some, None),
         "NaN within finite bounds": (MIXED, some, bounds()),

@@ -131,7 +131,10 @@ def test_nulls_follow_three_valued_logic(predicate: fs.Predicate, rows: list[int
 @rules(
     (x == 0.0, [4]),
     (x == -0.0, [3]),
-    (x == 0, [4]),
+    (x == 0, [3, 4]),
+    (x < 0, [1, 2]),
+    (x >= 0, [3, 4, 5, 6, 7, 8]),
+    (x.is_in([0]), [3, 4]),
     (x.is_in([0.0, -0.0]), [3, 4]),
     (x != 0.0, [1, 2, 3, 5, 6, 7, 8]),
     (x < 0.0, [1, 2, 3]),

@@ -414,15 +414,13 @@ def test_no_columns_are_still_rows() -> None:
 
 WITHOUT_PARENTHESES: list[Callable[[], Any]] = [
     lambda: fs.col("id") > 1 & fs.col("few") == True,  # noqa: E712
-    lambda: (fs.col("id") > 1) & fs.col("few"),
-    lambda: fs.col("few") & (fs.col("id") > 1),
     lambda: (fs.col("id") > 1) | fs.col("few") == True,  # noqa: E712
 ]
 
 
 @pytest.mark.parametrize("mistake", WITHOUT_PARENTHESES)
 def test_a_comparison_without_parentheses_says_so(mistake: Callable[[], Any]) -> None:
-    with pytest.raises(TypeError, match=r"col\('few'\) is no condition .* in parentheses"):
+    with pytest.raises(TypeError, match=r"col\('few'\).* is no condition .* in parentheses"):
         mistake()
 
 

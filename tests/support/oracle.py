@@ -9,6 +9,7 @@ Structs become dicts, lists and maps lists. Nothing here is fast, and nothing kn
 import datetime as dt
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any, Literal
 
@@ -170,6 +171,28 @@ def instant(value: Any) -> int:
     return int(value.toordinal() - EPOCH) * 86_400 * 10**9 + clock(value) - shift
 
 
+class BothZeros:
+    """The zero that has no sign, among the ranks of floats: both of them."""
+
+    def __eq__(self, rank: object) -> bool:
+        return rank in (-1, 0)
+
+    def __hash__(self) -> int:
+        return 0
+
+    def __gt__(self, rank: int) -> bool:
+        return rank < -1
+
+    def __ge__(self, rank: int) -> bool:
+        return rank <= 0
+
+    def __lt__(self, rank: int) -> bool:
+        return rank > 0
+
+    def __le__(self, rank: int) -> bool:
+        return rank >= -1
+
+
 def literal_key(literal: Any, kind: pa.DataType) -> Any:
     """The key of a literal for a column of this type."""
     if literal is None:
@@ -180,9 +203,13 @@ def literal_key(literal: Any, kind: pa.DataType) -> Any:
         return literal_key(literal, kind.value_type)
     if pa.types.is_boolean(kind):
         return bool(literal)
+    if pa.types.is_decimal(kind) and isinstance(literal, float | np.floating):
+        return exact(Decimal(repr(float(literal))) if np.isfinite(literal) else literal)
     if pa.types.is_integer(kind) or pa.types.is_decimal(kind):
         return exact(literal)
     if pa.types.is_floating(kind):
+        if isinstance(literal, int | np.integer | Decimal) and literal == 0:
+            return BothZeros()
         with np.errstate(over="ignore", under="ignore"):
             return float_rank(float_dtype(kind).type(float(literal)))
     if pa.types.is_timestamp(kind):

@@ -15,7 +15,7 @@ from fretsaw.engine.summary import Amount, BlockSummary, Plan
 from fretsaw.model.blocks import PageIndex
 from fretsaw.model.schema import SchemaNode
 from fretsaw.model.trace import Pruned, Trace, Why, record_pruned, trace
-from fretsaw.predicates.condition import checks_of
+from fretsaw.predicates.condition import leaves_of
 from fretsaw.storage.source import source_name
 
 _UNITS = ("bytes", "KB", "MB", "GB", "TB")
@@ -196,7 +196,7 @@ def _pages(
     planner: Planner, plan: FilePlan, block: BlockPlan, piece_bytes: int
 ) -> Sequence[PageIndex]:
     """The pages of a block that hold its rows: of the result, and of what is left to be checked."""
-    checked = [check.leaf for check in checks_of(block.condition)]
+    checked = leaves_of(block.condition)
     leaves = [*planner.columns.of(plan.file).leaves, *checked]
     distinct = list({leaf.leaf_index: leaf for leaf in leaves}.values())
     (pages,) = plan.file.pages_of([(block.reader, block.rows)], distinct, piece_bytes)

@@ -16,13 +16,25 @@ from fretsaw.engine.decode import Decoded, Wanted, decode
 from fretsaw.engine.decode import find as find_in
 from fretsaw.engine.files import OpenFile
 from fretsaw.engine.plan import BlockPlan
-from fretsaw.errors import FileFormatError
+from fretsaw.errors import FileFormatError, PredicateError
 from fretsaw.formats.interface import Found, OutsideBounds, Search
 from fretsaw.model.blocks import Bounds, PageIndex
 from fretsaw.model.schema import SchemaNode
 from fretsaw.model.selection import RowSelection
-from fretsaw.predicates.condition import Check, Condition, Every, InRows, Some, checks_of
+from fretsaw.predicates.computation import NotComputable
+from fretsaw.predicates.condition import (
+    AnyCheck,
+    Check,
+    Computed,
+    Condition,
+    Every,
+    InRows,
+    Some,
+    checks_of,
+    leaves_of,
+)
 from fretsaw.predicates.evaluate import matches, page_outside
+from fretsaw.predicates.rows import true_rows
 from fretsaw.predicates.value_set import EVERYTHING, ValueSet
 from fretsaw.storage import requests
 
@@ -43,9 +55,9 @@ class Selectivity:
     """How many of the rows that were evaluated matched so far."""
 
     def __init__(self) -> None:
-        self._counts: dict[Check, tuple[int, int]] = {}
+        self._counts: dict[AnyCheck, tuple[int, int]] = {}
 
-    def add(self, check: Check, rows: int, matching: int) -> None:
+    def add(self, check: AnyCheck, rows: int, matching: int) -> None:
         """So many rows were evaluated, and so many of them matched."""
         before = self._counts.get(check, (0, 0))
         self._counts[check] = (before[0] + rows, before[1] + matching)
@@ -53,7 +65,7 @@ class Selectivity:
     def share(self, condition: Condition) -> float:
         """Which part of the rows is likely to match; a half if unknown."""
         match condition:
-            case Check():
+            case Check() | Computed():
                 rows, matching = self._counts.get(condition, (0, 0))
                 return (matching + 1) / (rows + 2)
             case Every(parts):
@@ -106,7 +118,7 @@ class _Finder:
 
     def find(self, condition: Condition, rows: RowSelection) -> RowSelection:
         match condition:
-            case Check():
+            case Check() | Computed():
                 return self._check(condition, rows)
             case Every(parts):
                 for part in sorted(parts, key=partial(self._cost_to_drop, rows)):
@@ -121,7 +133,7 @@ class _Finder:
                 return rows & known
         return rows if condition else RowSelection.none(rows.row_count)
 
-    def _check(self, check: Check, rows: RowSelection) -> RowSelection:
+    def _check(self, check: AnyCheck, rows: RowSelection) -> RowSelection:
         proof = self._plan.proofs[check]
         certain = rows & proof.certain
         unproven = rows & proof.possible & ~proof.certain
@@ -131,16 +143,24 @@ class _Finder:
         self._selectivity.add(check, unproven.selected_count, found.selected_count)
         return certain | found
 
-    def _evaluated(self, check: Check, rows: RowSelection) -> RowSelection:
-        if self._can_search(check):
+    def _evaluated(self, check: AnyCheck, rows: RowSelection) -> RowSelection:
+        if isinstance(check, Check) and self._can_search(check):
             return self._searched(check, rows)
-        true = matches(check, self._values(check.leaf, rows))
+        try:
+            true = true_rows(check, partial(self._values, rows=rows))
+        except NotComputable as error:
+            names = ", ".join(repr(".".join(leaf.path)) for leaf in check.leaves)
+            asked = check.text if isinstance(check, Computed) else ""
+            raise PredicateError(
+                f"{self._file.name}: {asked} cannot be computed for a row of column {names}: "
+                f"{error}; leave such rows to another branch of fs.when(...)"
+            ) from None
         return rows.and_then(RowSelection.from_filters([true]))
 
     def _can_search(self, check: Check) -> bool:
         """Whether the leaf is compared here alone, so that its values may stay where they are."""
         leaf = check.leaf
-        compared = [other.leaf.leaf_index for other in checks_of(self._plan.condition)]
+        compared = [other.leaf_index for other in leaves_of(self._plan.condition)]
         return check.on_leaf and not leaf.is_repeated and compared.count(leaf.leaf_index) == 1
 
     def _searched(self, check: Check, rows: RowSelection) -> RowSelection:
@@ -227,5 +247,6 @@ class _Finder:
         for check in checks_of(condition):
             proof = self._plan.proofs[check]
             unproven = rows & proof.possible & ~proof.certain
-            total += self._block.whole_chunk(check.leaf).width * unproven.selected_count
+            width = sum(self._block.whole_chunk(leaf).width for leaf in check.leaves)
+            total += width * unproven.selected_count
         return total

@@ -20,7 +20,7 @@ from fretsaw.engine.row_numbers import in_block
 from fretsaw.formats.interface import BlockReader
 from fretsaw.model.blocks import Block, Bounds, PageIndex
 from fretsaw.model.selection import RowSelection
-from fretsaw.predicates.condition import Check, Condition, checks_of, simplified
+from fretsaw.predicates.condition import AnyCheck, Condition, checks_of, simplified
 from fretsaw.predicates.prune import Decisions, Proof, prove
 
 
@@ -52,7 +52,7 @@ class BlockPlan:
     """True where all rows match."""
     certain: RowSelection | None = None
     """Of the rows to evaluate, those that surely match; None: nobody knows of any."""
-    proofs: Mapping[Check, Proof] = field(default_factory=dict)
+    proofs: Mapping[AnyCheck, Proof] = field(default_factory=dict)
     pages: Mapping[int, PageIndex] = field(default_factory=dict)
     """The pages of the leaves that are checked, by leaf index, as far as known."""
     bounds: Mapping[int, Bounds] = field(default_factory=dict)
@@ -87,7 +87,7 @@ class FilePlan:
     """Where the file begins in the whole scan."""
     placement: Placement
     condition: Condition
-    decisions: Mapping[Check, Decisions]
+    decisions: Mapping[AnyCheck, Decisions]
     """What statistics prove about each check, in each block that position leaves."""
     whole: Decisions
     """The same about the condition."""
@@ -164,7 +164,7 @@ class FilePlan:
             return BlockPlan(block.reader, rows)
         return BlockPlan(block.reader, rows, block.condition, certain, proofs)
 
-    def _known(self, place: int, check: Check) -> bool | None:
+    def _known(self, place: int, check: AnyCheck) -> bool | None:
         if check not in self.decisions:
             return None
         if self.decisions[check].none[place]:

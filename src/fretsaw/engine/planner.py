@@ -19,7 +19,7 @@ from fretsaw.engine.row_numbers import in_file, last_of, possible_numbers, rows_
 from fretsaw.errors import FileFormatError
 from fretsaw.model.schema import SchemaNode
 from fretsaw.model.trace import record_pruned
-from fretsaw.predicates.condition import checks_of
+from fretsaw.predicates.condition import leaves_of
 
 T = TypeVar("T")
 
@@ -73,7 +73,7 @@ class Planner:
     def leaves_of(self, plan: FilePlan) -> list[SchemaNode]:
         """The leaves that are read of a file: those of the result and those that are checked."""
         leaves = [*self.columns.of(plan.file).leaves]
-        leaves += [check.leaf for check in checks_of(plan.condition)]
+        leaves += leaves_of(plan.condition)
         return list({leaf.leaf_index: leaf for leaf in leaves}.values())
 
     def file_plans(self) -> Iterator[FilePlan]:

@@ -25,10 +25,26 @@ from fretsaw.model.schema import Path, SchemaNode, spelled
 from fretsaw.model.selection import RowSelection
 from fretsaw.model.trace import Pruned, is_tracing, record_pruned
 from fretsaw.predicates.bind import Found, resolve
-from fretsaw.predicates.condition import Check, Condition, InRows, checks_of, simplified
-from fretsaw.predicates.evaluate import matches, whether_true
+from fretsaw.predicates.condition import (
+    AnyCheck,
+    Check,
+    Computed,
+    Condition,
+    InRows,
+    checks_of,
+    simplified,
+)
+from fretsaw.predicates.evaluate import matches
 from fretsaw.predicates.expression import columns_of
-from fretsaw.predicates.prune import Decisions, Proof, decide, decide_all
+from fretsaw.predicates.prune import (
+    Decisions,
+    Proof,
+    decide,
+    decide_all,
+    decide_pair,
+    pair_of,
+)
+from fretsaw.predicates.rows import true_of_entries, true_rows
 from fretsaw.predicates.value_set import Booleans, Key, ValueSet
 from fretsaw.storage import requests
 from fretsaw.storage.listing import Entry, Listing
@@ -70,7 +86,7 @@ class OpenBlock:
     reader: BlockReader
     rows: RowSelection
     condition: Condition
-    possible: dict[Check, RowSelection] = field(default_factory=dict)
+    possible: dict[AnyCheck, RowSelection] = field(default_factory=dict)
     """The rows that may hold a value of a check, where a filter rules some out."""
 
     @property
@@ -83,7 +99,7 @@ class OpenBlock:
 class Indexed:
     """What the page indexes of a block say about the leaves that are checked."""
 
-    proofs: dict[Check, Proof] = field(default_factory=dict)
+    proofs: dict[AnyCheck, Proof] = field(default_factory=dict)
     pages: dict[int, PageIndex] = field(default_factory=dict)
     bounds: dict[int, Bounds] = field(default_factory=dict)
 
@@ -117,7 +133,7 @@ def by_paths(listing: Listing, query: Query) -> tuple[Sequence[Entry], list[Verd
     def values(leaf: SchemaNode) -> pa.ChunkedArray:
         return listing.paths() if leaf.name == path_name else listing.folder_values(leaf.name)
 
-    true = whether_true(condition, values)
+    true = true_rows(condition, values)
     kept = tuple(entry for entry, may in zip(listing.entries, true, strict=True) if may)
     source = "paths" if path_name in nodes else "folders"
     return kept, [Verdict("file", source, len(kept), len(listing.entries) - len(kept))]
@@ -135,15 +151,18 @@ def tell(
 
 def by_statistics(
     file: OpenFile, condition: Condition, blocks: Sequence[Block]
-) -> tuple[dict[Check, Decisions], Decisions]:
+) -> tuple[dict[AnyCheck, Decisions], Decisions]:
     """What statistics prove about each check of a condition, and about all of it, in each block."""
-    decisions: dict[Check, Decisions] = {}
+    decisions: dict[AnyCheck, Decisions] = {}
     for check in checks_of(condition):
+        if isinstance(check, Computed):
+            decisions[check] = _of_computed(file, check, blocks)
+            continue
         bounds = requests.run(file.reader.block_bounds(blocks, check.leaf), file.fetch)
         decisions[check] = decide(check, bounds)
 
-    def decided(part: Check | InRows) -> Decisions:
-        return decisions[part] if isinstance(part, Check) else _by_numbers(part, blocks)
+    def decided(part: AnyCheck | InRows) -> Decisions:
+        return _by_numbers(part, blocks) if isinstance(part, InRows) else decisions[part]
 
     return decisions, decide_all(condition, decided)
 
@@ -156,6 +175,25 @@ def _by_numbers(numbers: InRows, blocks: Sequence[Block]) -> Decisions:
     return Decisions(counts == 0, counts == [block.num_rows for block in blocks])
 
 
+def _of_computed(file: OpenFile, check: Computed, blocks: Sequence[Block]) -> Decisions:
+    """What the statistics of two leaves prove about a comparison of theirs, or of nulls."""
+    leaf, pair = check.only_leaf, pair_of(check)
+    if leaf is not None:
+        bounds = requests.run(file.reader.block_bounds(blocks, leaf), file.fetch)
+        entries = pa.chunked_array([], leaf.arrow_type)
+        true = true_of_entries(check, entries, may_be_null=True) if bounds.all_null.any() else None
+        nothing = np.zeros(len(blocks), np.bool_)
+        return Decisions(
+            bounds.all_null if true is False else nothing, bounds.all_null if true else nothing
+        )
+    if pair is None:
+        return Decisions.unknown(len(blocks))
+    left, right = (
+        requests.run(file.reader.block_bounds(blocks, leaf), file.fetch) for leaf in pair[:2]
+    )
+    return decide_pair(pair[2], left, right)
+
+
 def by_single_values(
     file: OpenFile, blocks: Sequence[OpenBlock]
 ) -> tuple[list[OpenBlock], list[Verdict]]:
@@ -166,11 +204,12 @@ def by_single_values(
             (place, check)
             for place, block in enumerate(left)
             for check in checks_of(block.condition)
-            if _single_values(check)
+            if (source == "dictionary" and _is_of_entries(check)) or _single_values(check)
         ]
         if not asked:
-            break
+            continue
         steps = [answer(file, left[place], check) for place, check in asked]
+        answers: dict[tuple[int, AnyCheck], bool | None]
         answers = dict(zip(asked, requests.run(requests.together(steps), file.fetch), strict=True))
         rest = [
             simplified(block.condition, partial(_answer, answers, place))
@@ -194,7 +233,15 @@ def by_pages(file: OpenFile, blocks: Sequence[OpenBlock]) -> tuple[list[Indexed]
     users: dict[tuple[int, bool], list[tuple[int, list[Check]]]] = {}
     for place, block in enumerate(blocks):
         checks: dict[tuple[int, bool], list[Check]] = {}
+        every = RowSelection.all(block.block.num_rows)
         for check in checks_of(block.condition):
+            if isinstance(check, Computed):
+                nothing = RowSelection.none(every.row_count)
+                found[place].proofs[check] = Proof(every, nothing)
+                for leaf in (pair_of(check) or ())[:2]:
+                    checks.setdefault((leaf.leaf_index, leaf.as_stored), [])
+                    leaves[leaf.leaf_index, leaf.as_stored] = leaf
+                continue
             key = (check.leaf.leaf_index, check.leaf.as_stored)
             leaves[key] = check.leaf
             checks.setdefault(key, []).append(check)
@@ -235,23 +282,53 @@ def by_pages(file: OpenFile, blocks: Sequence[OpenBlock]) -> tuple[list[Indexed]
                 found[place].proofs[check] = Proof(may, certain & may)
                 source = index.told_by or file.reader.index_name
                 verdicts.append(_of_pages(source, none, index))
+    for block, indexed_block in zip(blocks, found, strict=True):
+        verdicts += _by_both_pages(file, block.condition, indexed_block)
     return found, verdicts
 
 
+def _by_both_pages(file: OpenFile, condition: Condition, found: Indexed) -> list[Verdict]:
+    """What the pages of two leaves prove about a comparison of theirs, where they line up."""
+    verdicts = []
+    for check in checks_of(condition):
+        pair = pair_of(check) if isinstance(check, Computed) else None
+        if pair is None or any(leaf.leaf_index not in found.bounds for leaf in pair[:2]):
+            continue
+        left, right = (found.pages[leaf.leaf_index] for leaf in pair[:2])
+        if not np.array_equal(left.boundaries, right.boundaries):
+            continue
+        bounds = [found.bounds[leaf.leaf_index] for leaf in pair[:2]]
+        decided = decide_pair(pair[2], *bounds)
+        may = RowSelection.from_pages(~decided.none, left.boundaries)
+        certain = RowSelection.from_pages(decided.all, left.boundaries)
+        found.proofs[check] = Proof(may, certain & may)
+        source = left.told_by or file.reader.index_name
+        verdicts += [_of_pages(source, decided.none, index) for index in (left, right)]
+    return verdicts
+
+
 def _answer(
-    answers: Mapping[tuple[int, Check], bool | None], place: int, check: Check
+    answers: Mapping[tuple[int, AnyCheck], bool | None], place: int, check: AnyCheck
 ) -> bool | None:
     return answers.get((place, check))
 
 
-def _single_values(check: Check) -> Sequence[Key]:
+def _is_of_entries(check: AnyCheck) -> bool:
+    """Whether a computed test is decided by the entries of a dictionary."""
+    return isinstance(check, Computed) and check.only_leaf is not None
+
+
+def _single_values(check: AnyCheck) -> Sequence[Key]:
     """The single values that a check is for, which a filter or dictionary may lack."""
+    if isinstance(check, Computed):
+        return ()
     if not isinstance(check.values, ValueSet) or check.fold == "all":
         return ()
     return check.values.keys(MOST_VALUES)
 
 
-def _by_bloom_filter(file: OpenFile, open_block: OpenBlock, check: Check) -> Steps[bool | None]:
+def _by_bloom_filter(file: OpenFile, open_block: OpenBlock, check: AnyCheck) -> Steps[bool | None]:
+    assert isinstance(check, Check)
     rows = yield from open_block.reader.bloom_rows(check.leaf, _single_values(check))
     if rows is None:
         return None
@@ -259,10 +336,14 @@ def _by_bloom_filter(file: OpenFile, open_block: OpenBlock, check: Check) -> Ste
     return None if (rows & open_block.rows).selects_any() else False
 
 
-def _by_dictionary(file: OpenFile, open_block: OpenBlock, check: Check) -> Steps[bool | None]:
-    entries = yield from open_block.reader.dictionary(check.leaf)
+def _by_dictionary(file: OpenFile, open_block: OpenBlock, check: AnyCheck) -> Steps[bool | None]:
+    (leaf,) = check.leaves
+    entries = yield from open_block.reader.dictionary(leaf)
     if entries is None:
         return None
+    if isinstance(check, Computed):
+        bounds = yield from file.reader.block_bounds([open_block.block], leaf)
+        return true_of_entries(check, entries, may_be_null=bounds.null_counts[0] != 0)
     found = matches(replace(check, above=(), fold=None), entries)
     if not found.any():
         return False

@@ -9,7 +9,7 @@ from fretsaw.model.block_predicates import BlockPredicate
 from fretsaw.model.blocks import Int64s
 from fretsaw.model.schema import Path, spelled
 from fretsaw.model.selection import RowSelection
-from fretsaw.predicates.expression import Predicate
+from fretsaw.predicates.logic import Predicate
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,10 +11,20 @@ from functools import reduce
 import pyarrow as pa
 
 from fretsaw.engine.query import Query
+from fretsaw.errors import PredicateTypeError
 from fretsaw.model.schema import Path, SchemaNode, spelled
 from fretsaw.model.selection import RowSelection
 from fretsaw.predicates.bind import Found, resolve
-from fretsaw.predicates.condition import Check, Condition, Every, InRows, Some, every, some
+from fretsaw.predicates.condition import (
+    Check,
+    Computed,
+    Condition,
+    Every,
+    InRows,
+    Some,
+    every,
+    some,
+)
 from fretsaw.predicates.expression import columns_of
 from fretsaw.predicates.value_set import EVERYTHING, NOTHING, ValueSet
 
@@ -65,6 +75,11 @@ def in_file(condition: Condition, first_row: int, total: int) -> Condition:
     match condition:
         case Check() if condition.leaf.leaf_index == _NUMBER:
             return _only(rows_numbered(_numbers(condition), first_row, first_row + total))
+        case Computed() if any(leaf.leaf_index == _NUMBER for leaf in condition.leaves):
+            raise PredicateTypeError(
+                f"{condition.text}: the number of a row can be compared with numbers, "
+                f"and nothing can be computed of it"
+            )
         case Every(parts):
             return every(in_file(part, first_row, total) for part in parts)
         case Some(parts):
@@ -96,6 +111,8 @@ def _numbers(condition: Condition) -> ValueSet:
             return values
         case Check(values=values):
             return NOTHING if values == "null" else EVERYTHING
+        case Computed():
+            return EVERYTHING
         case Every(parts):
             return reduce(ValueSet.__and__, map(_numbers, parts))
         case Some(parts):

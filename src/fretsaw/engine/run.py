@@ -31,7 +31,7 @@ from fretsaw.engine.under_way import (
 from fretsaw.errors import FileFormatError
 from fretsaw.model.schema import SchemaNode
 from fretsaw.model.selection import RowSelection
-from fretsaw.predicates.condition import checks_of
+from fretsaw.predicates.condition import leaves_of
 from fretsaw.storage import buffer_pool
 from fretsaw.storage.requests import Kept
 
@@ -62,7 +62,7 @@ def _shaped(planner: Planner, shape_of: Callable[[OpenFile], Shape[T]]) -> Itera
     window = planner.query.window
     backward = planner.query.predicate is not None and window.tail is not None
     for plan in planner.file_plans():
-        checked = [check.leaf for check in checks_of(plan.condition)]
+        checked = leaves_of(plan.condition)
         shape: Shape[T] | None = None
 
         def leaves(
@@ -291,7 +291,7 @@ class Execution(Generic[T_co]):
         few = self._window.rows_needed is not None
         (searched,) = work.file.pages_of(
             [(reader, rows)],
-            [check.leaf for check in checks_of(work.plan.condition)],
+            leaves_of(work.plan.condition),
             0 if few else self._piece_bytes,
         )
         width = sum(index.width for index in (*searched, *chunks))

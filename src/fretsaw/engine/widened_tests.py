@@ -10,9 +10,10 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 
+from fretsaw.errors import PredicateTypeError
 from fretsaw.model.schema import SchemaNode, value_type
-from fretsaw.model.widening import retyped
-from fretsaw.predicates.condition import Check, Condition, Every, Some, every, some
+from fretsaw.model.widening import is_same, retyped
+from fretsaw.predicates.condition import Check, Computed, Condition, Every, Some, every, some
 from fretsaw.predicates.value_set import NAN_KEY, NOTHING, ValueSet, float_at, float_key
 
 _PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
@@ -33,11 +34,23 @@ def as_stored(condition: Condition, leaves: Mapping[int, SchemaNode]) -> Conditi
     match condition:
         case Check():
             return _stored(condition, leaves.get(condition.leaf.leaf_index))
+        case Computed():
+            for leaf in condition.leaves:
+                _require_same(leaf, leaves.get(leaf.leaf_index), condition.text)
         case Every(parts):
             return every(as_stored(part, leaves) for part in parts)
         case Some(parts):
             return some(as_stored(part, leaves) for part in parts)
     return condition
+
+
+def _require_same(leaf: SchemaNode, own: SchemaNode | None, text: str) -> None:
+    """What is computed needs the type that a file stores."""
+    if own is not None and not leaf.as_stored and not is_same(leaf.arrow_type, own.arrow_type):
+        raise PredicateTypeError(
+            f"{text}: {'.'.join(leaf.path)!r} is {own.arrow_type} in one file and "
+            f"{leaf.arrow_type} in others; compare the column itself, or scan these files apart"
+        )
 
 
 def _with_node(top: SchemaNode, node: SchemaNode) -> SchemaNode:

@@ -2,11 +2,17 @@
 
 In come expressions and literals; out come conditions bound to one file's schema.
 
-- `expression`, `sql`, `text`: what users write
+- `expression`, `logic`, `text`: what users write; `sql`, `sql_words`, `sql_reader`, `sql_literals`
+  as text
 - `literals`: from what they write to keys, exactly, by the column's type
 - `value_set`: sets of values as the places where they begin and end: every comparison is one
+- `comparison`, `patterns`: the sets of values that tests stand for
+- `computation`, `types`: expressions with their columns found and typed
 - `condition`: checks of leaves under AND and OR, without negations
 - `bind`: a predicate for the schema of one file
 - `prune`: what bounds prove: none, some or all of a block or page
-- `evaluate`: which decoded rows match
+- `inverse`: what a test of a computed value says of its column
+- `evaluate`: which decoded values are in a set
+- `compute`, `casts`, `ordering`, `temporal`: what is computed of decoded columns
+- `rows`: which decoded rows match
 """

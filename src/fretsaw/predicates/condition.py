@@ -9,8 +9,11 @@ from dataclasses import dataclass, replace
 from itertools import zip_longest
 from typing import Literal, TypeAlias
 
+import pyarrow as pa
+
 from fretsaw.model.schema import SchemaNode
 from fretsaw.model.selection import RowSelection
+from fretsaw.predicates.computation import Bound
 from fretsaw.predicates.expression import Fold
 from fretsaw.predicates.value_set import ValueSet
 
@@ -43,11 +46,35 @@ class Check:
                 values = ~some
         return replace(self, values=values, fold=_OTHER_FOLD[self.fold])
 
+    @property
+    def leaves(self) -> tuple[SchemaNode, ...]:
+        """The leaves to decode."""
+        return (self.leaf,)
+
     def _joins(self, fold: Fold) -> object:
         """Checks of which this is the same become one of their joint values."""
         if isinstance(self.values, ValueSet) and self.fold in (None, fold):
             return self.leaf.leaf_index, self.leaf.as_stored, self.fold
         return id(self)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Computed:
+    """A test of what is computed of some leaves; it knows itself what a null makes of it."""
+
+    truth: Bound
+    text: str
+    """As the user wrote it."""
+    leaves: tuple[SchemaNode, ...]
+    """The leaves to decode, each once."""
+
+    @property
+    def only_leaf(self) -> SchemaNode | None:
+        """The leaf whose values alone decide, if there is one: not those of what it lies in."""
+        if len(self.leaves) > 1 or self.leaves[0].is_repeated:
+            return None
+        nested = any(pa.types.is_nested(leaf.type) for leaf in self.truth.leaves())
+        return None if nested else self.leaves[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +98,8 @@ class InRows:
     rows: RowSelection
 
 
-Condition: TypeAlias = Check | Every | Some | InRows | bool
+AnyCheck: TypeAlias = Check | Computed
+Condition: TypeAlias = AnyCheck | Every | Some | InRows | bool
 
 
 def every(parts: Iterable[Condition]) -> Condition:
@@ -84,20 +112,25 @@ def some(parts: Iterable[Condition]) -> Condition:
     return _combined(parts, Some)
 
 
-def checks_of(condition: Condition) -> Iterator[Check]:
+def leaves_of(condition: Condition) -> list[SchemaNode]:
+    """The leaves of all checks of a condition, as often as they are checked."""
+    return [leaf for check in checks_of(condition) for leaf in check.leaves]
+
+
+def checks_of(condition: Condition) -> Iterator[AnyCheck]:
     """All checks of a condition."""
     match condition:
-        case Check():
+        case Check() | Computed():
             yield condition
         case Every(parts) | Some(parts):
             for part in parts:
                 yield from checks_of(part)
 
 
-def simplified(condition: Condition, known: Callable[[Check], bool | None]) -> Condition:
+def simplified(condition: Condition, known: Callable[[AnyCheck], bool | None]) -> Condition:
     """The condition without the checks whose answer is known."""
     match condition:
-        case Check():
+        case Check() | Computed():
             answer = known(condition)
             return condition if answer is None else answer
         case Every(parts):

@@ -4,7 +4,6 @@ Comparisons run on the stored integers and floats in place, or in Arrow for stri
 total order is that of `fretsaw.predicates.value_set`.
 """
 
-from collections.abc import Callable
 from functools import reduce
 from typing import Any
 
@@ -14,8 +13,7 @@ import pyarrow as pa
 
 from fretsaw.model.blocks import Bounds, Int64s
 from fretsaw.model.locks import importing
-from fretsaw.model.schema import SchemaNode
-from fretsaw.predicates.condition import Check, Condition, Every, Some
+from fretsaw.predicates.condition import Check
 from fretsaw.predicates.value_set import (
     NAN_KEY,
     Booleans,
@@ -36,22 +34,6 @@ def matches(check: Check, column: pa.ChunkedArray) -> Booleans:
         return _descend(check, column.chunk(0), 0)
     masks = [_descend(check, chunk, 0) for chunk in column.chunks]
     return np.concatenate([np.empty(0, np.bool_), *masks])
-
-
-def whether_true(
-    condition: Condition, column_of: Callable[[SchemaNode], pa.ChunkedArray]
-) -> Booleans:
-    """For each row, whether a condition is true; it has at least one check."""
-    match condition:
-        case Check():
-            return matches(condition, column_of(condition.leaf))
-        case Every(parts):
-            found = np.all([whether_true(part, column_of) for part in parts], axis=0)
-        case Some(parts):
-            found = np.any([whether_true(part, column_of) for part in parts], axis=0)
-        case _:
-            raise TypeError(f"not a condition with checks: {condition!r}")
-    return np.asarray(found)
 
 
 def page_outside(column: pa.ChunkedArray, page_starts: Int64s, bounds: Bounds) -> int | None:
@@ -142,7 +124,7 @@ def _per_page(
 
 
 def _within(values: pa.Array, lower: Any, upper: Any) -> bool:
-    inside = _contained(ValueSet.between(lower, successor(upper)), values)
+    inside = contained(ValueSet.between(lower, successor(upper)), values)
     return bool((inside | ~_valid(values)).all())
 
 
@@ -168,7 +150,7 @@ def _check(check: Check, array: pa.Array) -> Booleans:
         case "not null":
             return _valid(array)
         case values:
-            found = _contained(values, array)
+            found = contained(values, array)
             return found & _valid(array) if array.null_count else found
 
 
@@ -178,12 +160,12 @@ def _valid(array: pa.Array) -> Booleans:
     return np.asarray(array.is_valid())
 
 
-def _contained(values: ValueSet, array: pa.Array) -> Booleans:
+def contained(values: ValueSet, array: pa.Array) -> Booleans:
     """Whether each value is in the set; anything where there is none."""
     if isinstance(array, pa.ExtensionArray):
         array = array.storage
     if isinstance(array, pa.DictionaryArray):
-        found = _contained(values, array.dictionary) & _valid(array.dictionary)
+        found = contained(values, array.dictionary) & _valid(array.dictionary)
         return _of_entries(found, array.indices)
     if pa.types.is_null(array.type):
         return np.zeros(len(array), np.bool_)

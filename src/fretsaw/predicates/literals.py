@@ -93,7 +93,7 @@ def _from_text(text: str, arrow_type: pa.DataType) -> Any:
         if types.is_integer(arrow_type) or types.is_decimal(arrow_type):
             return Decimal(text)
         if types.is_floating(arrow_type):
-            return float(text)
+            return float(text) or 0  # a zero of SQL text has no sign
         if types.is_boolean(arrow_type):
             return {"true": True, "false": False}[text.strip().lower()]
         if types.is_date(arrow_type):
@@ -129,6 +129,8 @@ class _Instant(int):
 def _whole(value: Any, arrow_type: pa.DataType) -> Pair | None:
     """A number among integers and decimals."""
     scale = arrow_type.scale if pa.types.is_decimal(arrow_type) else 0
+    if isinstance(value, float) and pa.types.is_decimal(arrow_type):
+        value = Decimal(repr(value))  # 0.1 is what it is spelled as
     if isinstance(value, float | Decimal):
         if value != value or value == float("inf"):
             return _ABOVE_ALL, _ABOVE_ALL
@@ -162,6 +164,8 @@ def _float(value: Any, arrow_type: pa.DataType) -> Pair | None:
     with np.errstate(over="ignore"):
         rounded = np.array(wide).astype(arrow_type.to_pandas_dtype())
     key = float_key(float(rounded))
+    if isinstance(value, int | Decimal) and value == 0:  # without a sign it is both zeros
+        return float_key(-0.0), key + 1
     return key, key + 1
 
 

@@ -8,11 +8,17 @@ from dataclasses import dataclass
 from functools import reduce
 
 import numpy as np
+import pyarrow as pa
 
 from fretsaw.model.blocks import Bounds
+from fretsaw.model.schema import SchemaNode
 from fretsaw.model.selection import RowSelection
-from fretsaw.predicates.condition import Check, Condition, Every, InRows, Some
+from fretsaw.predicates.condition import AnyCheck, Check, Computed, Condition, Every, InRows, Some
+from fretsaw.predicates.expression import Comparison
 from fretsaw.predicates.value_set import NAN_KEY, Booleans, ValueSet
+
+_OPPOSITE: dict[Comparison, Comparison]
+_OPPOSITE = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -57,6 +63,65 @@ def decide(check: Check, bounds: Bounds) -> Decisions:
     return Decisions(none, sure & inside)
 
 
+def pair_of(check: Computed) -> tuple[SchemaNode, SchemaNode, Comparison] | None:
+    """The two leaves that a test compares, if their bounds compare as their values do."""
+    negated = check.truth.function == "not"
+    test = check.truth.operands[0] if negated else check.truth
+    if test.function != "compare" or any(side.function != "leaf" for side in test.operands):
+        return None
+    left, right = test.operands
+    leaves = [side.options[0] for side in test.operands]
+    if any(leaf.is_repeated or leaf.as_stored for leaf in leaves):
+        return None
+    kinds = {_key_kind(side.type) for side in test.operands}
+    operator: Comparison = test.options[0]
+    if len(kinds) > 1 or None in kinds:
+        return None
+    return left.options[0], right.options[0], _OPPOSITE[operator] if negated else operator
+
+
+def _key_kind(kind: pa.DataType) -> object:
+    """Types with the same have keys that compare as their values do; None: no bounds are asked."""
+    tests = pa.types
+    if tests.is_integer(kind):
+        return "integer"
+    if tests.is_floating(kind):
+        return "float"
+    if tests.is_decimal(kind):
+        return "decimal", kind.scale
+    if tests.is_date(kind):
+        return "date"
+    if tests.is_timestamp(kind):
+        return "timestamp", kind.unit, kind.tz is None
+    return "text" if tests.is_string(kind) or tests.is_large_string(kind) else None
+
+
+def decide_pair(operator: Comparison, left: Bounds, right: Bounds) -> Decisions:
+    """What the bounds of two leaves prove about a comparison of theirs."""
+    places = np.flatnonzero(left.known & right.known & left.nan_free & right.nan_free)
+    keys = [(side.lower[places], side.upper[places]) for side in (left, right)]
+    if keys[0][0].dtype != keys[1][0].dtype:  # NumPy would compare some as floats
+        keys = [(low.astype(object), high.astype(object)) for low, high in keys]
+    (left_low, left_high), (right_low, right_high) = keys
+    below, never_below = left_high < right_low, left_low >= right_high
+    above, never_above = left_low > right_high, left_high <= right_low
+    exact = (left.exact & right.exact)[places]
+    same = exact & (left_low == left_high) & (right_low == right_high) & (left_low == right_low)
+    outside, inside = {
+        "<": (never_below, below),
+        "<=": (above, never_above),
+        ">": (never_above, above),
+        ">=": (below, never_below),
+        "==": (below | above, same),
+        "!=": (same, below | above),
+    }[operator]
+    none = left.all_null | right.all_null
+    none[places] |= outside.astype(np.bool_)
+    sure = np.zeros(len(left), np.bool_)
+    sure[places] = exact & inside.astype(np.bool_)
+    return Decisions(none, sure & (left.null_counts == 0) & (right.null_counts == 0))
+
+
 def _decide_nulls(check: Check, bounds: Bounds) -> Decisions:
     if check.leaf.is_repeated:  # null and empty lists are counted too
         return Decisions.unknown(len(bounds))
@@ -66,10 +131,12 @@ def _decide_nulls(check: Check, bounds: Bounds) -> Decisions:
     return Decisions(without, only) if check.values == "null" else Decisions(only, without)
 
 
-def decide_all(condition: Condition, of_check: Callable[[Check | InRows], Decisions]) -> Decisions:
+def decide_all(
+    condition: Condition, of_check: Callable[[AnyCheck | InRows], Decisions]
+) -> Decisions:
     """What is proven about a condition, given what is proven about its checks."""
     match condition:
-        case Check() | InRows():
+        case Check() | Computed() | InRows():
             return of_check(condition)
         case Every(parts):
             decided = [decide_all(part, of_check) for part in parts]
@@ -86,10 +153,10 @@ def decide_all(condition: Condition, of_check: Callable[[Check | InRows], Decisi
     raise TypeError(f"not a condition with checks: {condition!r}")
 
 
-def prove(condition: Condition, of_check: Callable[[Check], Proof]) -> Proof:
+def prove(condition: Condition, of_check: Callable[[AnyCheck], Proof]) -> Proof:
     """The rows of a block that may match a condition, given those of its checks."""
     match condition:
-        case Check():
+        case Check() | Computed():
             return of_check(condition)
         case InRows(rows):
             return Proof(rows, rows)

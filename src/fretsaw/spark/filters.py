@@ -17,7 +17,8 @@ import pyarrow as pa
 from pyspark.sql import datasource as spark
 
 from fretsaw.model.schema import SchemaNode, value_type
-from fretsaw.predicates.expression import Column, Predicate, Test, col
+from fretsaw.predicates.expression import Column, Test, col
+from fretsaw.predicates.logic import Predicate
 
 _ZEROS = (-0.0, 0.0)
 _MICROSECOND = datetime.timedelta(microseconds=1)
