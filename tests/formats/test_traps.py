@@ -13,7 +13,6 @@ import pytest
 
 import fretsaw as fs
 from fretsaw import col
-from tests.support.kernels import each_decoder
 from tests.support.trap_files import FORMATS, Describe, Facts, always, solid
 from tests.support.traps import (
     BLOCK,
@@ -52,8 +51,6 @@ from tests.support.traps import (
     of_field,
     one_of,
 )
-
-pytestmark = each_decoder()
 
 INT, STRING, DOUBLE, BOOLEAN = KINDS["int32"], KINDS["string"], KINDS["float64"], Kind(pa.bool_())
 LIST, MAP = Kind(pa.list_(pa.int32())), Kind(pa.map_(pa.string(), pa.int32()))

@@ -21,10 +21,7 @@ from tests.support.expected_rows import (
     fingerprint,
     written,
 )
-from tests.support.kernels import each_decoder
 from tests.support.writers import need
-
-pytestmark = each_decoder()
 
 INDIA = dt.timezone(dt.timedelta(hours=5, minutes=30))
 NAN, INF = float("nan"), float("inf")

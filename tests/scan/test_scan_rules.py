@@ -17,9 +17,6 @@ from hypothesis import strategies as st
 
 import fretsaw as fs
 from tests.support.formats import in_blocks, written
-from tests.support.kernels import each_decoder
-
-pytestmark = each_decoder()
 
 BLOCKS = (30, 1, 64, 0, 25)
 TOTAL = sum(BLOCKS)

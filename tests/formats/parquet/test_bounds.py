@@ -17,7 +17,6 @@ from tests.support.craft import (
     UNHEARD_ORDER,
 )
 from tests.support.depth import tiers
-from tests.support.kernels import each_decoder
 from tests.support.trap_files import (
     OLD_BOUNDS,
     Change,
@@ -60,7 +59,7 @@ from tests.support.traps import (
     same,
 )
 
-pytestmark = [pytest.mark.slow, each_decoder()]
+pytestmark = pytest.mark.slow
 
 STRING = KINDS["string"]
 

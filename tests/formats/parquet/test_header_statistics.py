@@ -16,10 +16,7 @@ import pytest
 import fretsaw as fs
 from fretsaw import col
 from tests.support.craft import BINARY, Struct
-from tests.support.kernels import each_decoder
 from tests.support.page_craft import V1, V2, Change, Pages
-
-pytestmark = each_decoder()
 
 ROWS = 40_000
 STATISTICS = {V1: 5, V2: 8}

@@ -6,11 +6,10 @@ from typing import Any
 import pytest
 
 from tests.support.craft import COLUMN_INDEX_AT, I32, I64, Crafted
-from tests.support.kernels import each_decoder
 from tests.support.trap_files import Change, Trap, crafted_parquet, in_parquet, traps
 from tests.support.traps import KINDS, both_ways, check_or_refuse, every_test
 
-pytestmark = [pytest.mark.slow, each_decoder()]
+pytestmark = pytest.mark.slow
 
 INT = KINDS["int32"]
 

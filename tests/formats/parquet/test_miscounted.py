@@ -34,12 +34,9 @@ from tests.support.craft import (
     encoded,
     named,
 )
-from tests.support.kernels import each_decoder
 from tests.support.predicate_cases import row_numbers
 from tests.support.predicate_checks import QUICK, expression
 from tests.support.predicate_data import Predicates, make_file, open_source
-
-pytestmark = each_decoder()
 
 PHYSICAL_TYPE, NUM_VALUES = 1, 5  # fields of ColumnMetaData
 INTEGERS = (0, 1, 2)  # BOOLEAN, INT32, INT64: every value of these has bounds

@@ -10,7 +10,6 @@ import pytest
 import fretsaw as fs
 from fretsaw import col
 from tests.support.craft import I64, META_DATA, Crafted
-from tests.support.kernels import each_decoder
 from tests.support.trap_files import (
     OLD_BOUNDS,
     Change,
@@ -49,7 +48,7 @@ from tests.support.traps import (
     runs_of,
 )
 
-pytestmark = [pytest.mark.slow, each_decoder()]
+pytestmark = pytest.mark.slow
 
 INT, STRING = KINDS["int32"], KINDS["string"]
 
