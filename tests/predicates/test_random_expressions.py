@@ -48,7 +48,7 @@ def rows_of(data: bytes, predicate: fs.Predicate, indexes: bool) -> list[int]:
     return found
 
 
-@pytest.mark.parametrize("number", in_depth(range(400), 5, 20))
+@pytest.mark.parametrize("number", in_depth(range(100), 5, 20))
 def test_the_rows_are_those_of_the_oracle(number: int) -> None:
     data, rows = made(number % 4)
     expressions = Expressions(number)

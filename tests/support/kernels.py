@@ -23,10 +23,14 @@ def without_kernels() -> Iterator[None]:
 
 
 DECODERS = ("kernels", "arrow")
+MORE = int(os.environ.get("FRETSAW_MORE", "1"))
 
 
 def each_decoder(arrow: Literal["fast", "slow", "deep"] = "deep") -> pytest.MarkDecorator:
-    """Tests that run with the kernels and again without them, the latter in this kind of run."""
+    """Tests that run with the kernels and again without them, the latter in this kind of run.
+
+    Deep runs do so where `FRETSAW_MORE` asks for more than usual.
+    """
     return pytest.mark.decoders(arrow=arrow)
 
 
@@ -36,6 +40,8 @@ def parametrize_decoders(metafunc: pytest.Metafunc) -> None:
     if mark is None or load_kernels() is None:
         return
     tier = mark.kwargs["arrow"]
+    if tier == "deep" and MORE == 1:
+        return
     marks = () if tier == "fast" else getattr(pytest.mark, tier)
     kernels, arrow = DECODERS
     decoders = [kernels, pytest.param(arrow, marks=marks)]

@@ -372,7 +372,7 @@ class StructReader:
             EOFError,
             TypeError,
             OverflowError,
-            UnicodeDecodeError,
+            ValueError,  # text that is not UTF-8, negative lengths
             TProtocolException,
         ) as error:
             reason = str(error) or "it ends too early"
