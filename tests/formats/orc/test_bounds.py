@@ -214,7 +214,7 @@ FLOATS = {
         always(double_min=NAN, double_max=NAN),
     ),
     "infinite, as written": float_trap(ENDLESS, (INF, -INF, NAN, 5.0)),
-    "zeros as written": float_trap(ZEROS_BELOW, (0, -0.0)),
+    "zeros as written": float_trap(ZEROS_BELOW, (0.0, -0.0)),
 }
 
 
