@@ -11,6 +11,8 @@ import os
 import warnings
 from types import ModuleType
 
+from fretsaw.model.locks import importing
+
 PROTOCOL = 1
 """What the functions of the kernels take and give, as a number that both sides must agree on."""
 
@@ -21,7 +23,8 @@ def load_kernels() -> ModuleType | None:
     if os.environ.get("FRETSAW_KERNELS") == "0":
         return None
     try:
-        kernels = importlib.import_module("fretsaw_kernels")
+        with importing:  # no process is forked meanwhile
+            kernels = importlib.import_module("fretsaw_kernels")
     except ModuleNotFoundError:
         return None
     except ImportError as error:
