@@ -1,6 +1,7 @@
 """Side-by-side benchmarks of fretsaw and its peers; run with `python -m benchmarks`.
 
-In: seeded data (`data`), contestants (`ours`, `peers`), and the registry of `workloads`.
+In: seeded data (`data`), contestants (`field`: `ours`, `peers`, `on_spark`), the `conditions` they
+are asked for, and the registry of `workloads`.
 Out: timings (`measure`), time against how much matches (`curve`), how cost grows (`growth`), the
 bytes a reader can not do without (`pages`), and tables with their pictures (`report`,
 `pictures`). Importing the package limits every contestant to `THREADS` threads, because polars

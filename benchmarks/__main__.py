@@ -15,13 +15,15 @@ import pyarrow as pa
 from benchmarks import THREADS, pictures, report
 from benchmarks.contestant import Contestant
 from benchmarks.curve import PERCENTS, Point, measure_curve
-from benchmarks.data import FULL, QUICK, Scale, trips
+from benchmarks.data.store import FULL, QUICK, Scale
+from benchmarks.data.trips import trips
+from benchmarks.field import contestants, orc_contestants
 from benchmarks.growth import DIMENSIONS, Growth, measure_growth
 from benchmarks.measure import OURS, Result, measure, measure_import
 from benchmarks.memory import measure_memory
 from benchmarks.on_spark import OnSpark
 from benchmarks.ours import Plain
-from benchmarks.workloads import WORKLOADS, contestants, orc_contestants
+from benchmarks.workloads import WORKLOADS
 
 IMPORT, MEMORY, CURVE, GROWTH = "import", "memory", "curve", "growth"
 FULL_BUDGET, QUICK_BUDGET = 2.0, 1.0  # seconds of timed runs for each contestant

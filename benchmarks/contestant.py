@@ -3,62 +3,26 @@
 In: the path of a file, or of a folder of files, and what is wanted of it. Out: a `pyarrow.Table`
 with the rows in file order, so that the answers of all contestants can be compared. Each call
 opens the files anew. A folder has Hive folders (`key=value`) in it, in the order of their names
-and with one file each; `key` is the column which they make, the last one. A condition is a
-`Where`, which each contestant turns into an expression of its own.
+and with one file each; `key` is the column which they make, the last one. A condition is one
+of `conditions`, which each contestant turns into an expression of its own.
 A contestant that has no way to do a piece of work raises `Unsupported` with the reason, which
 the table then shows.
 """
 
-import operator
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from functools import reduce
-from typing import Any, Protocol
+from collections.abc import Iterable, Sequence
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-RowNumbers = npt.NDArray[np.int64]
+from benchmarks.conditions import Condition
 
-SIGNS: dict[str, Callable[[Any, Any], Any]] = {
-    "==": operator.eq,
-    "<": operator.lt,
-    ">": operator.gt,
-    ">=": operator.ge,
-}
+RowNumbers = npt.NDArray[np.int64]
 
 
 class Unsupported(Exception):
     """The contestant can not do this work; the message says why."""
-
-
-@dataclass(frozen=True, slots=True)
-class Where:
-    """A condition on one column: all tests hold, each a sign of `SIGNS` and a value."""
-
-    column: str
-    tests: tuple[tuple[str, Any], ...]
-
-    def of(self, column: Any, literal: Callable[[Any], Any] = lambda value: value) -> Any:
-        """The condition in the terms of a contestant: its own column and its own literals."""
-        parts = [SIGNS[sign](column, literal(value)) for sign, value in self.tests]
-        return reduce(operator.and_, parts)
-
-    def leaves_open(
-        self, least: Any, most: Any, has_nulls: bool, stored: Callable[[Any], Any]
-    ) -> bool:
-        """Whether values between these bounds, as they are `stored`, may and may not match."""
-        matches = [_match(sign, stored(value), least, most) for sign, value in self.tests]
-        return not (any(match is False for match in matches) or (all(matches) and not has_nulls))
-
-
-def _match(sign: str, value: Any, least: Any, most: Any) -> bool | None:
-    """Whether all (True), none (False) or some (None) of the values between bounds match."""
-    if sign == "==" and least <= value <= most and least < most:
-        return None
-    ends = {bool(SIGNS[sign](bound, value)) for bound in (least, most)}
-    return ends.pop() if len(ends) == 1 else None
 
 
 def added(values: Iterable[float | None]) -> pa.Table:
@@ -94,19 +58,19 @@ class Contestant(Protocol):
     def read(self, path: str, columns: Sequence[str]) -> pa.Table:
         """These columns, all rows."""
 
-    def filter(self, path: str, where: Where, columns: Sequence[str] | None = None) -> pa.Table:
+    def filter(self, path: str, where: Condition, columns: Sequence[str] | None = None) -> pa.Table:
         """The rows that match, these columns of them; all columns if None."""
 
-    def find(self, path: str, where: Where) -> pa.Table:
+    def find(self, path: str, where: Condition) -> pa.Table:
         """The one row that matches, all columns; nobody is told that there is only one."""
 
-    def filter_head(self, path: str, where: Where, count: int) -> pa.Table:
+    def filter_head(self, path: str, where: Condition, count: int) -> pa.Table:
         """The first `count` rows that match, all columns."""
 
-    def filter_tail(self, path: str, where: Where, count: int) -> pa.Table:
+    def filter_tail(self, path: str, where: Condition, count: int) -> pa.Table:
         """The last `count` rows that match, all columns."""
 
-    def filter_count(self, path: str, where: Where) -> pa.Table:
+    def filter_count(self, path: str, where: Condition) -> pa.Table:
         """One row, `count`: how many rows match."""
 
     def folder_window(self, folder: str, key: pa.Field, skip: int, count: int) -> pa.Table:
@@ -115,10 +79,10 @@ class Contestant(Protocol):
     def folder_count(self, folder: str, key: pa.Field) -> pa.Table:
         """One row, `count`: how many rows all files have."""
 
-    def folder_filter(self, folder: str, key: pa.Field, where: Where) -> pa.Table:
+    def folder_filter(self, folder: str, key: pa.Field, where: Condition) -> pa.Table:
         """The rows of all files that match, all columns and `key`."""
 
-    def folder_filter_count(self, folder: str, key: pa.Field, where: Where) -> pa.Table:
+    def folder_filter_count(self, folder: str, key: pa.Field, where: Condition) -> pa.Table:
         """One row, `count`: how many rows of all files match, where `key` may be tested."""
 
     def drain(self, path: str) -> int:

@@ -11,8 +11,10 @@ from functools import partial
 
 import pyarrow as pa
 
-from benchmarks.contestant import Contestant, Unsupported, Where
-from benchmarks.data import Scale, trips
+from benchmarks.conditions import Condition, Where
+from benchmarks.contestant import Contestant, Unsupported
+from benchmarks.data.store import Scale
+from benchmarks.data.trips import trips
 from benchmarks.measure import OURS, race, same_rows, timer
 from benchmarks.ours import OWN, Fretsaw, Plain
 
@@ -78,7 +80,7 @@ def _where(percent: float) -> Where:
 
 
 def _check(
-    contestants: Sequence[Contestant], path: str, where: Where, columns: Sequence[str] | None
+    contestants: Sequence[Contestant], path: str, where: Condition, columns: Sequence[str] | None
 ) -> tuple[int, dict[str, Contestant], list[str]]:
     """How many rows match, who can tell, and who returns other rows than the first peer."""
     able: dict[str, Contestant] = {}

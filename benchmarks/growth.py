@@ -13,7 +13,9 @@ import numpy as np
 import pyarrow as pa
 
 import fretsaw as fs
-from benchmarks import data, ours
+from benchmarks import ours
+from benchmarks.data import grids
+from benchmarks.data.store import Sample
 from benchmarks.measure import race, timer
 
 FITTED = 3  # sizes that an exponent is fitted to, the largest ones: small ones are all overhead
@@ -84,10 +86,10 @@ def _peak(call: Callable[[], object]) -> float:
 
 
 def _large() -> fs.Scan:
-    return fs.scan(str(data.grid(4, ROWS // 4, PAGE, COLUMNS).path))
+    return fs.scan(str(grids.grid(4, ROWS // 4, PAGE, COLUMNS).path))
 
 
-def _few_of(sample: data.Sample) -> fs.Scan:
+def _few_of(sample: Sample) -> fs.Scan:
     return fs.scan(str(sample.path)).filter(FEW)
 
 
@@ -108,24 +110,24 @@ DIMENSIONS = (
         "row groups",
         "row groups of 1,000 rows each, of which 1% match",
         (1, 5, 20, 100, 500),
-        lambda size: _few_of(data.grid(size, 1_000, PAGE, COLUMNS)),
+        lambda size: _few_of(grids.grid(size, 1_000, PAGE, COLUMNS)),
     ),
     Dimension(
         "pages",
         "pages of 200 rows each in one row group, of which 1% match",
         (1, 6, 32, 178, 1_000),
-        lambda size: _few_of(data.grid(1, size * 200, 200, COLUMNS)),
+        lambda size: _few_of(grids.grid(1, size * 200, 200, COLUMNS)),
     ),
     Dimension(
         "columns",
         "columns, all of them read, of 1,000 rows, of which 1% match",
         (10, 41, 173, 720, 3_000),
-        lambda size: _few_of(data.grid(1, 1_000, PAGE, size)),
+        lambda size: _few_of(grids.grid(1, 1_000, PAGE, size)),
     ),
     Dimension(
         "files",
         "files of 1,000 rows each, of which 1% match",
         (1, 5, 20, 100, 500),
-        lambda size: _few_of(data.grids(size, 1_000, COLUMNS)),
+        lambda size: _few_of(grids.grids(size, 1_000, COLUMNS)),
     ),
 )

@@ -20,11 +20,11 @@ import pyarrow as pa
 
 from benchmarks import ours
 from benchmarks.contestant import Contestant, Unsupported
-from benchmarks.data import Sample, Scale
+from benchmarks.data.store import Sample, Scale
 from benchmarks.on_spark import OnSpark
 from benchmarks.pages import least_bytes
 from benchmarks.strides import least_orc_bytes
-from benchmarks.workloads import Workload
+from benchmarks.workloads.workload import Workload
 
 OURS = ours.Fretsaw.name
 OTHER_ROWS = "WRONG: other rows than the first peer returns"

@@ -16,7 +16,6 @@ import sys
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from datetime import date, datetime
 from functools import cache
 from importlib.util import find_spec
 from itertools import count as numbers
@@ -26,7 +25,8 @@ import pyarrow as pa
 
 import fretsaw as fs
 from benchmarks import THREADS
-from benchmarks.contestant import RowNumbers, Unsupported, Where, added
+from benchmarks.conditions import Condition, SqlDialect
+from benchmarks.contestant import RowNumbers, Unsupported, added
 from benchmarks.ours import Fretsaw, filtered, forget
 
 SETTINGS = {
@@ -67,11 +67,13 @@ class OnSpark(ABC):
     """A contestant whose work runs on Spark, and what workloads for Spark ask of it."""
 
     @abstractmethod
-    def folder_rows(self, folder: str, where: Where) -> pa.Table:
+    def folder_rows(self, folder: str, where: Condition) -> pa.Table:
         """The rows of all files that match, all columns, in no particular order."""
 
     @abstractmethod
-    def folder_filter_window(self, folder: str, where: Where, skip: int, count: int) -> pa.Table:
+    def folder_filter_window(
+        self, folder: str, where: Condition, skip: int, count: int
+    ) -> pa.Table:
         """Rows `skip` to `skip + count` of those that match in all files, in their order."""
 
     @abstractmethod
@@ -87,7 +89,7 @@ class Spark(OnSpark):
     """`spark.read.parquet`, and data frames."""
 
     name = "spark"
-    timestamp = "TIMESTAMP_NTZ"
+    dialect = SqlDialect("`", "TIMESTAMP_NTZ")
 
     def window(self, path: str, skip: int, count: int) -> pa.Table:
         # `offset` and `limit` would send all rows before to one task.
@@ -111,23 +113,23 @@ class Spark(OnSpark):
     def read(self, path: str, columns: Sequence[str]) -> pa.Table:
         return self._table(self._frame(path).select(*columns))
 
-    def filter(self, path: str, where: Where, columns: Sequence[str] | None = None) -> pa.Table:
+    def filter(self, path: str, where: Condition, columns: Sequence[str] | None = None) -> pa.Table:
         frame = self._matching(path, where)
         return self._table(frame if columns is None else frame.select(*columns))
 
-    def find(self, path: str, where: Where) -> pa.Table:
+    def find(self, path: str, where: Condition) -> pa.Table:
         return self.filter(path, where)
 
-    def filter_head(self, path: str, where: Where, count: int) -> pa.Table:
+    def filter_head(self, path: str, where: Condition, count: int) -> pa.Table:
         # `take` looks at one partition after the other; `limit` would look at all.
         frame = self._matching(path, where)
         return self._from_rows(frame, frame.take(count))
 
-    def filter_tail(self, path: str, where: Where, count: int) -> pa.Table:
+    def filter_tail(self, path: str, where: Condition, count: int) -> pa.Table:
         frame = self._matching(path, where)
         return self._from_rows(frame, frame.tail(count))
 
-    def filter_count(self, path: str, where: Where) -> pa.Table:
+    def filter_count(self, path: str, where: Condition) -> pa.Table:
         return pa.table({"count": [self._matching(path, where).count()]})
 
     def folder_window(self, folder: str, key: pa.Field, skip: int, count: int) -> pa.Table:
@@ -136,17 +138,19 @@ class Spark(OnSpark):
     def folder_count(self, folder: str, key: pa.Field) -> pa.Table:
         return pa.table({"count": [self._frame(folder).count()]})
 
-    def folder_filter(self, folder: str, key: pa.Field, where: Where) -> pa.Table:
+    def folder_filter(self, folder: str, key: pa.Field, where: Condition) -> pa.Table:
         # Files are read by size, the largest first.
         return self._table(self._matching(folder, where).orderBy(FILE, ROW))
 
-    def folder_filter_count(self, folder: str, key: pa.Field, where: Where) -> pa.Table:
+    def folder_filter_count(self, folder: str, key: pa.Field, where: Condition) -> pa.Table:
         return self.filter_count(folder, where)
 
-    def folder_rows(self, folder: str, where: Where) -> pa.Table:
+    def folder_rows(self, folder: str, where: Condition) -> pa.Table:
         return self.filter(folder, where)
 
-    def folder_filter_window(self, folder: str, where: Where, skip: int, count: int) -> pa.Table:
+    def folder_filter_window(
+        self, folder: str, where: Condition, skip: int, count: int
+    ) -> pa.Table:
         return self._counted_window(self._matching(folder, where), skip, count)
 
     def drain(self, path: str) -> int:
@@ -189,22 +193,8 @@ class Spark(OnSpark):
     def _frame(self, path: str) -> Any:
         return session().read.parquet(path)
 
-    def _matching(self, path: str, where: Where) -> Any:
-        tests = [f"`{where.column}` {sign} {self._literal(value)}" for sign, value in where.tests]
-        return self._frame(path).filter(" AND ".join(tests))
-
-    def _literal(self, value: Any) -> str:
-        match value:
-            case datetime():
-                return f"{self.timestamp} '{value}'"
-            case date():
-                return f"DATE '{value}'"
-            case str():
-                return f"'{value}'"
-            case float():
-                return f"{value}D"
-            case _:
-                return str(value)
+    def _matching(self, path: str, where: Condition) -> Any:
+        return self._frame(path).filter(where.of(self.dialect).text)
 
     def _table(self, frame: Any) -> pa.Table:
         return frame.toArrow()
@@ -218,7 +208,7 @@ class Spark(OnSpark):
 class SparkOrc(Spark):
     """`spark.read.orc`: the times of ORC files are instants there."""
 
-    timestamp = "TIMESTAMP"
+    dialect = SqlDialect("`")
 
     def window(self, path: str, skip: int, count: int) -> pa.Table:
         # In one partition: to gather the rows before takes longer than to read them.
@@ -242,10 +232,12 @@ class SparkOrc(Spark):
 class FretsawOnSpark(Fretsaw, OnSpark):
     """`Scan.to_spark`."""
 
-    def folder_rows(self, folder: str, where: Where) -> pa.Table:
+    def folder_rows(self, folder: str, where: Condition) -> pa.Table:
         return self._collected(filtered(folder, where), ordered=False)
 
-    def folder_filter_window(self, folder: str, where: Where, skip: int, count: int) -> pa.Table:
+    def folder_filter_window(
+        self, folder: str, where: Condition, skip: int, count: int
+    ) -> pa.Table:
         return self._collected(filtered(folder, where).skip(skip).head(count), ordered=True)
 
     def reads(self, work: Callable[[Any], object]) -> tuple[int, int]:

@@ -24,7 +24,8 @@ from thrift.Thrift import TType
 from thrift.TSerialization import deserialize
 
 from benchmarks import bloom
-from benchmarks.contestant import RowNumbers, Where
+from benchmarks.conditions import Condition
+from benchmarks.contestant import RowNumbers
 
 DICTIONARY_ENCODINGS = {2, 8}  # PLAIN_DICTIONARY, RLE_DICTIONARY
 INTEGERS = {1: "<i4", 2: "<i8"}  # INT32, INT64; bounds of floats leave NaN out and prove little
@@ -108,7 +109,7 @@ def least_bytes(
     paths: Iterable[Path],
     rows: RowNumbers | None = None,
     columns: Sequence[str] | None = None,
-    where: Where | None = None,
+    where: Condition | None = None,
     window: Literal["head", "tail"] | None = None,
 ) -> int:
     """Bytes that must be read for these rows (sorted; None: all) of these columns.
@@ -131,7 +132,7 @@ def least_bytes(
                 for chunk in group.columns:
                     name = chunk.meta_data.path_in_schema[0]
                     projected = columns is None or name in columns
-                    tested = where if where is not None and name == where.column else None
+                    tested = where if where is not None and name in where.columns else None
                     if projected or tested:
                         chosen = wanted if projected else NO_ROWS
                         needed += _chunk_bytes(file, chunk, group.num_rows, chosen, tested, look)
@@ -141,7 +142,7 @@ def least_bytes(
 
 
 def _looked_at(
-    rows: RowNumbers | None, where: Where | None, window: str | None
+    rows: RowNumbers | None, where: Condition | None, window: str | None
 ) -> tuple[float, float]:
     """The rows `[start, end)` outside of which nothing need be known."""
     if rows is None or (where is not None and window is None):
@@ -162,7 +163,7 @@ def _chunk_bytes(
     chunk: Any,
     group_rows: int,
     rows: RowNumbers | None,
-    where: Where | None,
+    where: Condition | None,
     look: tuple[float, float],
 ) -> int:
     """What one column chunk costs: indexes, pages and perhaps the dictionary.
@@ -198,22 +199,20 @@ def _chunk_bytes(
     return total
 
 
-def _has_bloom_filter(where: Where, chunk: Any) -> bool:
+def _has_bloom_filter(where: Condition, chunk: Any) -> bool:
     """Whether there is one that can tell: they know equal values alone."""
-    is_equality = [sign for sign, _ in where.tests] == ["=="]
-    return is_equality and chunk.meta_data.bloom_filter_offset is not None
+    return where.only_value() is not None and chunk.meta_data.bloom_filter_offset is not None
 
 
-def _passes_bloom_filter(file: BinaryIO, chunk: Any, where: Where) -> bool:
-    ((_, value),) = where.tests
+def _passes_bloom_filter(file: BinaryIO, chunk: Any, where: Condition) -> bool:
     kind = INTEGERS.get(chunk.meta_data.type)
-    raw = stored(value)
+    raw = stored(where.only_value())
     data = raw if kind is None else np.array(raw, kind).tobytes()
     place = chunk.meta_data.bloom_filter_offset, chunk.meta_data.bloom_filter_length
     return bloom.may_hold(file, *place, data)
 
 
-def _open_pages(file: BinaryIO, chunk: Any, where: Where) -> set[int]:
+def _open_pages(file: BinaryIO, chunk: Any, where: Condition) -> set[int]:
     """The pages of which the column index does not tell whether all or none of the rows match."""
     file.seek(chunk.column_index_offset)
     index = _decode(_ColumnIndex, file.read(chunk.column_index_length))
@@ -226,7 +225,7 @@ def _statistics(chunk: Any) -> tuple[bytes, bytes, int]:
     return statistics.min_value, statistics.max_value, statistics.null_count
 
 
-def _is_open(where: Where, chunk: Any, low: bytes, high: bytes, nulls: int) -> bool:
+def _is_open(where: Condition, chunk: Any, low: bytes, high: bytes, nulls: int) -> bool:
     """Whether rows between these bounds may match and may not match."""
     kind = chunk.meta_data.type
     if not low or kind not in {*INTEGERS, STRINGS}:

@@ -14,9 +14,10 @@ import pyarrow.orc as orc
 import pyorc
 from pyorc.predicates import PredicateColumn
 
-from benchmarks.contestant import RowNumbers, Unsupported, Where
-from benchmarks.data import TRIPS_SCHEMA
-from benchmarks.peers import ParquetFile
+from benchmarks.conditions import SIGNS, Condition, Dialect, Where
+from benchmarks.contestant import RowNumbers, Unsupported
+from benchmarks.data.trips import TRIPS_SCHEMA
+from benchmarks.peers.arrow import ARROW, ParquetFile
 
 
 class PyarrowOrc(ParquetFile):
@@ -45,9 +46,24 @@ class PyarrowOrc(ParquetFile):
                 totals[name] += pc.sum(batch[name]).as_py() or 0.0
         return pa.table({name: [total] for name, total in totals.items()})
 
-    def filter(self, path: str, where: Where, columns: Sequence[str] | None = None) -> pa.Table:
-        matches = where.of(pc.field(where.column))
-        return ds.dataset(path, format="orc").to_table(filter=matches)
+    def filter(self, path: str, where: Condition, columns: Sequence[str] | None = None) -> pa.Table:
+        return ds.dataset(path, format="orc").to_table(filter=where.of(ARROW))
+
+
+class PyorcDialect(Dialect):
+    """Predicates of pyorc, on times alone."""
+
+    def column(self, name: str) -> Any:
+        return PredicateColumn(pyorc.TypeKind.TIMESTAMP, name)
+
+    def literal(self, value: Any) -> Any:
+        return value.replace(tzinfo=UTC)
+
+    def contains(self, text: Any, part: str) -> Any:
+        raise Unsupported("a predicate of pyorc compares")
+
+    def lower(self, text: Any) -> Any:
+        raise Unsupported("a predicate of pyorc compares")
 
 
 class Pyorc(ParquetFile):
@@ -73,13 +89,13 @@ class Pyorc(ParquetFile):
     def sums(self, path: str, columns: Sequence[str]) -> pa.Table:
         raise Unsupported("values come one by one, as Python objects")
 
-    def filter(self, path: str, where: Where, columns: Sequence[str] | None = None) -> pa.Table:
-        column = PredicateColumn(pyorc.TypeKind.TIMESTAMP, where.column)
+    def filter(self, path: str, where: Condition, columns: Sequence[str] | None = None) -> pa.Table:
+        assert isinstance(where, Where)
         place = TRIPS_SCHEMA.names.index(where.column)
         with open(path, "rb") as file:
-            reader = pyorc.Reader(file, predicate=where.of(column, _aware))
+            reader = pyorc.Reader(file, predicate=where.of(PyorcDialect()))
             # It leaves out strides that cannot match; the rows of others are left to us.
-            return _table([row for row in reader if where.of(_naive(row[place]))])
+            return _table([row for row in reader if _matches(where, row[place])])
 
 
 def _table(rows: Sequence[tuple[Any, ...]]) -> pa.Table:
@@ -90,9 +106,10 @@ def _table(rows: Sequence[tuple[Any, ...]]) -> pa.Table:
     return pa.Table.from_arrays(columns, schema=TRIPS_SCHEMA)
 
 
+def _matches(where: Where, value: Any) -> bool:
+    value = _naive(value)
+    return all(SIGNS[sign](value, bound) for sign, bound in where.tests)
+
+
 def _naive(value: Any) -> Any:
     return value.replace(tzinfo=None) if isinstance(value, datetime) else value
-
-
-def _aware(value: Any) -> Any:
-    return value.replace(tzinfo=UTC) if isinstance(value, datetime) else value
