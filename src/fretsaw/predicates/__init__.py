@@ -2,8 +2,8 @@
 
 In come expressions and literals; out come conditions bound to one file's schema.
 
-- `expression`, `logic`, `text`: what users write; `sql`, `sql_words`, `sql_reader`, `sql_literals`
-  as text
+- `expression`, `operations`, `logic`, `text`: what users write; `sql`, `sql_words`, `sql_reader`,
+  `sql_values`, `sql_literals` as text
 - `literals`: from what they write to keys, exactly, by the column's type
 - `value_set`: sets of values as the places where they begin and end: every comparison is one
 - `comparison`, `patterns`: the sets of values that tests stand for

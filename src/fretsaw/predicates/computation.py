@@ -19,7 +19,6 @@ from fretsaw.model.schema import SchemaNode
 from fretsaw.predicates import patterns, types
 from fretsaw.predicates.comparison import values_of
 from fretsaw.predicates.expression import (
-    UNITS,
     Call,
     Column,
     Element,
@@ -29,6 +28,7 @@ from fretsaw.predicates.expression import (
 )
 from fretsaw.predicates.literals import UnfitLiteral
 from fretsaw.predicates.logic import And, Not, Or, Predicate
+from fretsaw.predicates.operations import UNITS
 
 _PARTS_OF_DAYS = {"year", "month", "day", "weekday"}
 _PARTS_OF_CLOCKS = {"hour", "minute", "second", "microsecond"}

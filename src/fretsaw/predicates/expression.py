@@ -5,287 +5,33 @@ predicate. Neither knows of files: names, types and literals are settled when a 
 resolved against the schema of each file.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any, Literal, NoReturn, TypeAlias, overload
+from typing import Any, Literal, TypeAlias, overload
 
 import pyarrow as pa
 
 from fretsaw.errors import PredicateTypeError
 from fretsaw.model.schema import Path, spelled
-from fretsaw.predicates.logic import And, Not, Or, Predicate, has_no_truth
+from fretsaw.predicates.logic import And, Not, Or, Predicate
+from fretsaw.predicates.operations import Operations, Operator
 
 _DEEPEST = 150
 
 Fold: TypeAlias = Literal["any", "all"]
-Comparison: TypeAlias = Literal["==", "!=", "<", "<=", ">", ">="]
-TextTest: TypeAlias = Literal["starts with", "ends with", "contains", "like", "ilike", "matches"]
-Operator: TypeAlias = Comparison | TextTest | Literal["in", "between", "null", "not null", "nan"]
-UNITS = (
-    *("year", "quarter", "month", "week", "day"),
-    *("hour", "minute", "second", "millisecond", "microsecond"),
-)
-"""What times are truncated to, the longest first."""
 _INFIX = {"+", "-", "*", "/", "//", "%"}
 
 
-class Expression:
+class Expression(Operations):
     """A value of each row: a column, or what is computed of columns; made by `col`."""
 
     __slots__ = ()
 
-    def __eq__(self, value: Any) -> Predicate:  # type: ignore[override]
-        return self._compared("==", value)
+    def _call(self, function: str, *operands: Any, options: tuple[Any, ...] = ()) -> "Expression":
+        return call(function, *operands, options=options)
 
-    def __ne__(self, value: Any) -> Predicate:  # type: ignore[override]
-        return self._compared("!=", value)
-
-    def __lt__(self, value: Any) -> Predicate:
-        return self._compared("<", value)
-
-    def __le__(self, value: Any) -> Predicate:
-        return self._compared("<=", value)
-
-    def __gt__(self, value: Any) -> Predicate:
-        return self._compared(">", value)
-
-    def __ge__(self, value: Any) -> Predicate:
-        return self._compared(">=", value)
-
-    __hash__ = None  # type: ignore[assignment]
-
-    def __add__(self, other: Any) -> "Expression":
-        return call("+", self, other)
-
-    def __radd__(self, other: Any) -> "Expression":
-        return call("+", other, self)
-
-    def __sub__(self, other: Any) -> "Expression":
-        return call("-", self, other)
-
-    def __rsub__(self, other: Any) -> "Expression":
-        return call("-", other, self)
-
-    def __mul__(self, other: Any) -> "Expression":
-        return call("*", self, other)
-
-    def __rmul__(self, other: Any) -> "Expression":
-        return call("*", other, self)
-
-    def __truediv__(self, other: Any) -> "Expression":
-        return call("/", self, other)
-
-    def __rtruediv__(self, other: Any) -> "Expression":
-        return call("/", other, self)
-
-    def __floordiv__(self, other: Any) -> "Expression":
-        return call("//", self, other)
-
-    def __rfloordiv__(self, other: Any) -> "Expression":
-        return call("//", other, self)
-
-    def __mod__(self, other: Any) -> "Expression":
-        return call("%", self, other)
-
-    def __rmod__(self, other: Any) -> "Expression":
-        return call("%", other, self)
-
-    def __neg__(self) -> "Expression":
-        return call("negate", self)
-
-    def __and__(self, other: object) -> Predicate:
-        return self._condition(other) & _condition(other)
-
-    def __rand__(self, other: object) -> Predicate:
-        return _condition(other, self) & self._condition(other)
-
-    def __or__(self, other: object) -> Predicate:
-        return self._condition(other) | _condition(other)
-
-    def __ror__(self, other: object) -> Predicate:
-        return _condition(other, self) | self._condition(other)
-
-    def __invert__(self) -> Predicate:
-        return ~as_predicate(self)
-
-    def is_in(self, values: Iterable[Any]) -> Predicate:
-        """One of these values; with None among them, as SQL's `IN`."""
-        if isinstance(values, str | bytes | Expression) or not isinstance(values, Iterable):
-            raise TypeError(f"is_in() takes a list of values, not {values!r}")
-        listed = tuple(values.to_pylist() if hasattr(values, "to_pylist") else values)
-        for value in listed:
-            if value is not None:
-                self._require_value(value)
-        plain = tuple(value for value in listed if not isinstance(value, Expression))
-        found: Predicate = Test(self, "in", plain)
-        for other in listed:
-            if isinstance(other, Expression):
-                found |= self._compared("==", other)
-        return found
-
-    def is_between(self, low: Any, high: Any) -> Predicate:
-        """At least `low` and at most `high`."""
-        for value in (low, high):
-            self._require_value(value)
-        if isinstance(low, Expression) or isinstance(high, Expression):
-            return self._compared(">=", low) & self._compared("<=", high)
-        return Test(self, "between", (low, high))
-
-    def is_null(self) -> Predicate:
-        """Null: of a leaf, a struct, a list or a map."""
-        return Test(self, "null")
-
-    def is_not_null(self) -> Predicate:
-        """Not null."""
-        return Test(self, "not null")
-
-    def is_nan(self) -> Predicate:
-        """A floating-point number that is not a number."""
-        return Test(self, "nan")
-
-    def starts_with(self, prefix: str | bytes) -> Predicate:
-        """A string or binary that begins with the prefix."""
-        return self._text_test("starts with", prefix)
-
-    def ends_with(self, suffix: str | bytes) -> Predicate:
-        """A string or binary that ends with the suffix."""
-        return self._text_test("ends with", suffix)
-
-    def contains(self, part: str | bytes) -> Predicate:
-        """A string or binary that has the part somewhere."""
-        return self._text_test("contains", part)
-
-    def like(self, pattern: str, escape: str | None = None) -> Predicate:
-        """Text of SQL's pattern: `%` is any text, `_` any character; `escape` takes their meaning.
-
-        >>> col("code").like("A!_%", escape="!")
-        col('code').like('A!_%', escape='!')
-        """
-        return self._like("like", pattern, escape)
-
-    def ilike(self, pattern: str, escape: str | None = None) -> Predicate:
-        """As `like`, whatever the case of letters."""
-        return self._like("ilike", pattern, escape)
-
-    def matches(self, regex: str) -> Predicate:
-        """Text in which a regular expression (RE2) is found anywhere."""
-        if not isinstance(regex, str):
-            raise TypeError(f"matches() takes a regular expression as str, not {regex!r}")
-        return Test(self, "matches", regex)
-
-    def cast(self, type: pa.DataType | str) -> "Expression":
-        """The value as another type; one that does not fit is a `PredicateError`.
-
-        >>> col("code").cast("int32") > 7
-        col('code').cast('int32') > 7
-        """
-        kind = pa.type_for_alias(type) if isinstance(type, str) else type
-        if not isinstance(kind, pa.DataType):
-            raise TypeError(f"cast() takes an Arrow type or its name, not {type!r}")
-        return Call("cast", (self,), (kind,))
-
-    def abs(self) -> "Expression":
-        """The value without its sign."""
-        return call("abs", self)
-
-    def round(self, n: int = 0) -> "Expression":
-        """Rounded to so many decimal places, halves to the even neighbour."""
-        return call("round", self, options=(_whole("round", n), "half_to_even"))
-
-    def lower(self) -> "Expression":
-        """Text in lower case."""
-        return call("lower", self)
-
-    def upper(self) -> "Expression":
-        """Text in upper case."""
-        return call("upper", self)
-
-    def strip(self) -> "Expression":
-        """Text without white space around it."""
-        return call("strip", self)
-
-    def length(self) -> "Expression":
-        """Characters of a text, bytes of a binary, elements of a list or map."""
-        return call("length", self)
-
-    def year(self) -> "Expression":
-        """The year of a date or timestamp, in its own zone as all parts of it."""
-        return call("year", self)
-
-    def month(self) -> "Expression":
-        """The month, 1 to 12."""
-        return call("month", self)
-
-    def day(self) -> "Expression":
-        """The day of the month, 1 to 31."""
-        return call("day", self)
-
-    def hour(self) -> "Expression":
-        """The hour, 0 to 23."""
-        return call("hour", self)
-
-    def minute(self) -> "Expression":
-        """The minute, 0 to 59."""
-        return call("minute", self)
-
-    def second(self) -> "Expression":
-        """The second, 0 to 59."""
-        return call("second", self)
-
-    def microsecond(self) -> "Expression":
-        """The microsecond, 0 to 999,999."""
-        return call("microsecond", self)
-
-    def weekday(self) -> "Expression":
-        """The day of the week, from Monday, 1, to Sunday, 7."""
-        return call("weekday", self)
-
-    def date(self) -> "Expression":
-        """The date of a timestamp."""
-        return call("date", self)
-
-    def truncate(self, unit: str) -> "Expression":
-        """The beginning of the year, month, hour, ... in which a time lies."""
-        if unit not in UNITS:
-            raise ValueError(f"truncate() takes one of {', '.join(UNITS)}, not {unit!r}")
-        return call("truncate", self, options=(unit,))
-
-    def _like(self, operator: Operator, pattern: str, escape: str | None) -> Predicate:
-        if not isinstance(pattern, str):
-            raise TypeError(f"{operator}() takes a pattern as str, not {pattern!r}")
-        if escape is not None and len(escape) != 1:
-            raise ValueError(f"an escape is one character, not {escape!r}")
-        if escape and _ends_open(pattern, escape):
-            raise ValueError(f"the pattern {pattern!r} ends with its escape {escape!r}")
-        return Test(self, operator, (pattern, escape))
-
-    def _text_test(self, operator: TextTest, text: Any) -> Predicate:
-        if not isinstance(text, str | bytes):
-            name = operator.replace(" ", "_")
-            raise TypeError(f"{name}() takes a str or bytes, not {text!r}")
-        return Test(self, operator, text)
-
-    def _compared(self, operator: Operator, value: Any) -> Predicate:
-        self._require_value(value)
-        return Test(self, operator, value)
-
-    def _require_value(self, value: Any) -> None:
-        if value is None:
-            raise TypeError(f"nothing compares with None: use {self!r}.is_null() or .is_not_null()")
-        if isinstance(value, Predicate):
-            raise TypeError(f"{self!r} compares with a value, not with {value!r}")
-
-    def _condition(self, other: object) -> Predicate:
-        """This as a part of a condition, beside another."""
-        if not isinstance(other, Expression | Predicate):
-            raise TypeError(
-                f"{self!r} is no condition beside {other!r}, and & and | bind more tightly than "
-                "comparisons: write (col('a') > 1) & (col('b') < 2), each in parentheses"
-            )
-        return as_predicate(self)
-
-    def __bool__(self) -> NoReturn:
-        raise has_no_truth()
+    def _test(self, operator: Operator, operand: Any = None) -> Predicate:
+        return Test(self, operator, operand)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -542,21 +288,3 @@ def _columns(part: Any) -> Iterator[Column]:
         case Elements(column, _, inner):
             yield column
             yield from _columns(inner)
-
-
-def _condition(other: object, beside: Expression | None = None) -> Predicate:
-    if beside is not None:
-        beside._condition(other)
-    assert isinstance(other, Predicate | Expression)
-    return as_predicate(other)
-
-
-def _whole(function: str, n: int) -> int:
-    if isinstance(n, bool) or not isinstance(n, int) or abs(n) > 100:
-        raise TypeError(f"{function}() takes a number of decimal places, not {n!r}")
-    return n
-
-
-def _ends_open(pattern: str, escape: str) -> bool:
-    """Whether the pattern ends with an escape that escapes nothing."""
-    return (len(pattern) - len(pattern.rstrip(escape))) % 2 == 1

@@ -14,7 +14,7 @@ from fretsaw.model.blocks import Bounds
 from fretsaw.model.schema import SchemaNode
 from fretsaw.model.selection import RowSelection
 from fretsaw.predicates.condition import AnyCheck, Check, Computed, Condition, Every, InRows, Some
-from fretsaw.predicates.expression import Comparison
+from fretsaw.predicates.operations import Comparison
 from fretsaw.predicates.value_set import NAN_KEY, Booleans, ValueSet
 
 _OPPOSITE: dict[Comparison, Comparison]

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 from fretsaw.model.locks import importing
 from fretsaw.predicates.logic import Predicate
-from fretsaw.predicates.sql_reader import SUPPORTED, Reader
+from fretsaw.predicates.sql_reader import Reader
+from fretsaw.predicates.sql_values import SUPPORTED
 from fretsaw.predicates.sql_words import syntax_error, words
 
 if TYPE_CHECKING:

@@ -1,73 +1,28 @@
-"""Turns the nodes that sqlglot parsed of a condition into predicates.
+"""Turns the nodes that sqlglot parsed of a condition into predicates."""
 
-Numbers stay exact, and string literals become `Text`, which each column converts to its own type.
-"""
-
-import difflib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
-from decimal import Decimal
 from functools import reduce
 from itertools import islice
 from operator import and_, eq, ge, gt, le, lt, ne, or_
 from typing import TYPE_CHECKING, Any
 
-from fretsaw.errors import PredicateSyntaxError, PredicateTypeError
-from fretsaw.predicates import sql_literals
-from fretsaw.predicates.expression import (
-    UNITS,
-    Column,
-    Expression,
-    Fold,
-    Test,
-    as_predicate,
-    call,
-    coalesce,
-    col,
-    when,
-)
+from fretsaw.predicates.expression import Column, Expression, Test, as_predicate, coalesce
 from fretsaw.predicates.logic import Predicate
 from fretsaw.predicates.patterns import like_beginning
-from fretsaw.predicates.sql_words import syntax_error
+from fretsaw.predicates.sql_values import SUPPORTED, TESTS, Values, bare, is_folded
 from fretsaw.predicates.text import Text
 
 if TYPE_CHECKING:
     from sqlglot.expressions import Expr
-    from sqlglot.tokenizer_core import Token
 
-SUPPORTED = (
-    "a condition compares columns with values by = != < <= > >=, IN, BETWEEN, LIKE or IS NULL, "
-    'joined by AND, OR, NOT; names that are not plain words go in "double quotes"'
-)
 _COMPARISONS: dict[str, Callable[[Any, Any], Predicate]]
 _COMPARISONS = {"eq": eq, "neq": ne, "lt": lt, "lte": le, "gt": gt, "gte": ge}
-_OPERANDS = {"this", "table", "db", "catalog", "expression", "expressions", "low", "high", "to"}
-_OPERANDS |= {"negate", "is_string", "typed", "safe", "decimals", "unit", "ifs", "default", "_type"}
-_ARITHMETIC = {"add": "+", "sub": "-", "mul": "*", "div": "/", "intdiv": "//", "mod": "%"}
-_FUNCTIONS = {
-    **{name: name for name in ("lower", "upper", "abs", "year", "month", "day", "hour")},
-    **{name: name for name in ("minute", "second", "microsecond", "date", "length")},
-    **{"trim": "strip", "strip": "strip", "len": "length", "char_length": "length"},
-    **{"dayofweekiso": "weekday", "isodow": "weekday", "weekday": "weekday"},
-    **{"dayofmonth": "day", "tsordstodate": "date", "microseconds": "microsecond"},
-}
-_TESTS = {"startswith": "starts_with", "endswith": "ends_with", "contains": "contains"}
-_NAMES = (
-    *("lower", "upper", "trim", "length", "abs", "round", "coalesce", "nullif", "regexp_matches"),
-    *("starts_with", "ends_with", "contains", "isnan", "date_trunc", "extract", "cast", "date"),
-    *("try_cast", "year", "month", "day", "hour", "minute", "second", "microsecond", "isodow"),
-)
-_ROWS = "is not in a condition on rows: it is of many rows, a condition of one"
 
 
 @dataclass(frozen=True, slots=True)
-class Reader:
+class Reader(Values):
     """Turns the parsed nodes of one text into predicates."""
-
-    text: str
-    tokens: list["Token"]
-    root: "Expr"
 
     def predicate(self, node: "Expr") -> Predicate:
         """A node as a condition."""
@@ -88,9 +43,9 @@ class Reader:
                 left, right = self.tested(node.this), self.tested(node.expression)
                 if not isinstance(left, Expression) and not isinstance(right, Expression):
                     left = coalesce(left)
-                if _is_folded(left) and isinstance(right, Expression):
+                if is_folded(left) and isinstance(right, Expression):
                     raise self.error(node.expression, "a value is expected here, not a column")
-                if _is_folded(right) and isinstance(left, Expression):
+                if is_folded(right) and isinstance(left, Expression):
                     problem = "a value is expected beside ANY and ALL, not a column"
                     raise self.error(node.expression, problem)
                 return _COMPARISONS[key](left, right)
@@ -98,17 +53,17 @@ class Reader:
                 same = self.same(node.this, node.expression)
                 return same if node.key == "nullsafeeq" else ~same
             case "in" if not node.args.get("query"):
-                items = [_bare(item) for item in node.expressions]
+                items = [bare(item) for item in node.expressions]
                 listed = [None if item.key == "null" else self.value(item) for item in items]
                 return self.expression(node.this).is_in(listed)
             case "between":
                 low, high = self.value(node.args["low"]), self.value(node.args["high"])
                 return self.expression(node.this).is_between(low, high)
             case "is":
-                value, state = self.expression(node.this), _bare(node.expression)
+                value, state = self.expression(node.this), bare(node.expression)
                 if state.key == "null":
                     return value.is_null()
-                if state.key == "boolean" and not _is_folded(value):
+                if state.key == "boolean" and not is_folded(value):
                     return (value == bool(state.this)) & value.is_not_null()
                 raise self.error(node, f"this is no condition; {SUPPORTED}")
             case "like" | "ilike":
@@ -124,8 +79,8 @@ class Reader:
                 return self.expression(node.this).matches(self.string(node.expression))
             case "isnan":
                 return self.expression(node.this).is_nan()
-            case key if key in _TESTS:
-                test = getattr(self.expression(node.this), _TESTS[key])
+            case key if key in TESTS:
+                test = getattr(self.expression(node.this), TESTS[key])
                 return test(self.string(node.expression))  # type: ignore[no-any-return]
             case "arraycontains":
                 return _COMPARISONS["eq"](self.column(node.this).any(), self.value(node.expression))
@@ -178,244 +133,10 @@ class Reader:
 
     def same(self, left: "Expr", right: "Expr") -> Predicate:
         """Both null, or both not and equal: never unknown."""
-        sides = [node for node in (left, right) if _bare(node).key != "null"]
+        sides = [node for node in (left, right) if bare(node).key != "null"]
         if len(sides) < 2:
             return self.expression(sides[0]).is_null() if sides else as_predicate(coalesce(True))
         first, second = map(self.expression, sides)
         known = first.is_not_null() & second.is_not_null()
         equal = _COMPARISONS["eq"](first, self.value(right))
         return (equal & known) | (first.is_null() & second.is_null())
-
-    def tested(self, node: "Expr") -> Any:
-        """A side of a comparison: a column, perhaps folded, an expression or a value."""
-        return self.column(node) if _is_fold(node) else self.value(node)
-
-    def expression(self, node: "Expr") -> Expression:
-        """What is tested."""
-        value = self.tested(node)
-        return value if isinstance(value, Expression) else coalesce(value)
-
-    def column(self, node: "Expr") -> Column:
-        fold: Fold | None = None
-        node = _bare(node)
-        if node.key == "any" and node.this.key == "paren":
-            node, fold = _bare(node.this), "any"
-        elif _is_fold(node) and len(node.expressions) == 1:
-            node, fold = _bare(node.expressions[0]), "all"
-        base, parts = node, []
-        while base.key == "dot":
-            parts.append(base.expression)
-            base = base.this
-        parts += [base.args.get(part) for part in ("this", "table", "db", "catalog")]
-        names = [part for part in reversed(parts) if part is not None]
-        if base.key != "column" or any(name.key != "identifier" for name in names):
-            raise self.error(node, f"a column is expected here; {SUPPORTED}")
-        path = tuple(str(name.this) for name in names)
-        is_exact = any(name.args.get("quoted") for name in names)
-        is_exact &= len(path) > 1 or "." in path[0]
-        return replace(col(path if is_exact else ".".join(path)), fold=fold)
-
-    def value(self, node: "Expr") -> Any:
-        """An expression or a value."""
-        try:
-            return self.read(node)
-        except (TypeError, ValueError) as error:
-            if isinstance(error, PredicateSyntaxError | PredicateTypeError):
-                raise
-            raise self.error(node, str(error)) from None
-
-    def read(self, node: "Expr") -> Any:
-        self.reject_extras(node)
-        match node.key:
-            case "paren":
-                return self.value(node.this)
-            case "literal" if node.is_string:
-                return Text(node.this)
-            case "literal":
-                return self.converted(node, "INT" if node.this.isdecimal() else "DECIMAL")
-            case "hexstring":
-                return int(node.this, 16)
-            case "boolean":
-                return bool(node.this)
-            case "neg":
-                number = self.value(node.this)
-                if isinstance(number, Expression):
-                    return -number
-                if isinstance(number, int | Decimal) and not isinstance(number, bool):
-                    return number.copy_negate() if isinstance(number, Decimal) else -number
-                raise self.error(node, f"this is no number; {SUPPORTED}")
-            case "cast" if node.this.is_string and sql_literals.is_literal(node.args["to"]):
-                return self.converted(node.this, node.args["to"].this.name)
-            case "cast" | "trycast":
-                kind = sql_literals.arrow_type(node.args["to"])
-                if kind is None:
-                    raise self.error(node, f"there is no such type; {sql_literals.TYPES}")
-                options = (kind, "try") if node.key == "trycast" else (kind,)
-                return call("cast", self.value(node.this), options=options)
-            case "null":
-                raise self.error(node, "nothing compares with NULL: write IS NULL or IS NOT NULL")
-            case "interval":
-                return self.interval(node)
-            case key if key in _ARITHMETIC:
-                return self.arithmetic(node, _ARITHMETIC[key])
-            case "dpipe":
-                return call("+", self.value(node.this), self.value(node.expression))
-            case "column" if _is_word(node, "current_date"):
-                return datetime.now(UTC).date()
-            case "column" | "dot":
-                return self.column(node)
-            case "bracket" if len(node.expressions) == 1:
-                key = self.value(node.expressions[0])
-                if isinstance(key, Expression):
-                    raise self.error(node, "a key or a place is a value here, not a column")
-                return call("get", self.column(node.this), options=(key, 1))
-            case "any":
-                raise self.error(node, f"a column is expected here, ANY is not; {SUPPORTED}")
-        return self.function(node)
-
-    def function(self, node: "Expr") -> Any:
-        """A call of a function."""
-        name = node.name.lower() if node.key == "anonymous" else node.key
-        match name:
-            case "round":
-                digits = node.args.get("decimals")
-                places = 0 if digits is None else self.value(digits)
-                if not isinstance(places, int):
-                    raise self.error(node, "ROUND takes a number of decimal places")
-                mode = "half_towards_infinity"
-                return call("round", self.value(node.this), options=(places, mode))
-            case "coalesce":
-                return coalesce(*map(self.branch, (node.this, *node.expressions)))
-            case "nullif":
-                value, other = self.value(node.this), self.value(node.expression)
-                return when(coalesce(value) == other).then(None).otherwise(value)
-            case "case":
-                return self.case(node)
-            case "extract":
-                return self.part(node, node.this.name.lower(), node.expression)
-            case "datetrunc" | "timestamptrunc":
-                unit = node.args["unit"].name.lower()
-                if unit not in UNITS:
-                    raise self.error(node, f"DATE_TRUNC takes one of {', '.join(UNITS)}")
-                return call("truncate", self.value(node.this), options=(unit,))
-        if name in _FUNCTIONS:
-            operands = node.expressions if node.key == "anonymous" else [node.this]
-            if len(operands) == 1:
-                return call(_FUNCTIONS[name], self.value(operands[0]))
-        raise self.unknown(node)
-
-    def part(self, node: "Expr", name: str, value: "Expr") -> Any:
-        if name not in _FUNCTIONS or name not in _NAMES:
-            raise self.error(node, f"there is no part {name.upper()} of a time")
-        return call(_FUNCTIONS[name], self.value(value))
-
-    def case(self, node: "Expr") -> Any:
-        """The choices of a CASE, of conditions or of values."""
-        chosen: list[Any] = []
-        for choice in node.args["ifs"]:
-            if node.this is None:
-                condition = self.predicate(choice.this)
-            else:
-                condition = self.expression(node.this) == self.value(choice.this)
-            chosen += (condition, self.branch(choice.args["true"]))
-        default = node.args.get("default")
-        return call("when", *chosen, None if default is None else self.branch(default))
-
-    def branch(self, node: "Expr") -> Any:
-        """A value that may be NULL."""
-        return None if _bare(node).key == "null" else self.value(node)
-
-    def arithmetic(self, node: "Expr", function: str) -> Any:
-        left, right = self.value(node.this), self.value(node.expression)
-        known = sql_literals.calculated(function, left, right)
-        if known is not None:
-            return known
-        if any(isinstance(side, sql_literals.Months) for side in (left, right)):
-            raise self.error(node, "months and years differ in length: add them to literals only")
-        return call(function, left, right, options=("truncate",) if function in "//%" else ())
-
-    def interval(self, node: "Expr") -> Any:
-        unit = node.args.get("unit")
-        amount = node.this.name if node.this is not None else ""
-        found = sql_literals.interval(amount, unit.name if unit is not None else "")
-        if found is None:
-            raise self.error(node, "an interval is spelled INTERVAL 3 DAY or INTERVAL '3 days'")
-        return found
-
-    def string(self, node: "Expr") -> str:
-        text = self.value(node)
-        if not isinstance(text, Text):
-            raise self.error(node, "text in 'single quotes' is expected here")
-        return text.value
-
-    def converted(self, node: "Expr", type_name: str) -> Any:
-        """The value that the characters of a literal stand for."""
-        try:
-            return sql_literals.value(node.this, type_name)
-        except (ValueError, ArithmeticError):
-            problem = f"this is no valid {type_name}; values are spelled {sql_literals.SPELLINGS}"
-            raise self.error(node, problem) from None
-
-    def unknown(self, node: "Expr") -> PredicateSyntaxError:
-        """The error for what is no function, or none of one row."""
-        kinds = {kind.__name__ for kind in type(node).__mro__}
-        if kinds & {"AggFunc", "Window", "Query", "Subquery", "Exists", "In"}:
-            what = "a subquery" if kinds & {"Query", "Subquery", "Exists", "In"} else "an aggregate"
-            return self.error(node, f"{what} {_ROWS}")
-        if "Func" not in kinds:
-            return self.error(node, f"this is no condition and no value; {SUPPORTED}")
-        name = node.name if node.key == "anonymous" else str(getattr(node, "sql_name", str)())
-        near = difflib.get_close_matches(name.lower(), _NAMES, 3)
-        hint = f"did you mean {', '.join(near)}?" if near else f"there are {', '.join(_NAMES)}"
-        return self.error(
-            node, f"functions of that name, or with such operands, are not there; {hint}"
-        )
-
-    def reject_extras(self, node: "Expr") -> None:
-        for name, operand in node.args.items():
-            if operand and name not in _OPERANDS:
-                if not _is_known(node):
-                    raise self.unknown(node)
-                place = operand if hasattr(operand, "walk") else node
-                raise self.error(place, f"this is not supported; {SUPPORTED}")
-
-    def error(self, node: "Expr", problem: str) -> PredicateSyntaxError:
-        """The error at the place of a node."""
-        starts = [part.meta["start"] for part in node.walk() if "start" in part.meta]
-        if node.key == "null":  # carries no place, but its word does
-            places = (token.start for token in self.tokens if token.token_type.name == "NULL")
-            nulls = self.root.find_all(type(node), bfs=False)
-            starts = [place for place, null in zip(places, nulls, strict=False) if null is node]
-        if not starts and node.parent is not None:
-            return self.error(node.parent, problem)
-        return syntax_error(self.text, min(starts, default=0), problem)
-
-
-def _bare(node: "Expr") -> "Expr":
-    while node.key == "paren":
-        node = node.this
-    return node
-
-
-def _is_fold(node: "Expr") -> bool:
-    """Whether it is ANY(column) or ALL(column)."""
-    node = _bare(node)
-    return node.key == "any" or (node.key == "anonymous" and node.name.upper() == "ALL")
-
-
-def _is_folded(value: Any) -> bool:
-    return isinstance(value, Column) and value.fold is not None
-
-
-def _is_known(node: "Expr") -> bool:
-    """Whether it is no function, or one that there is."""
-    is_function = any(kind.__name__ in ("Func", "Window") for kind in type(node).__mro__)
-    names = (*_FUNCTIONS, *_TESTS, "case", "round", "cast", "trycast", "extract", "coalesce")
-    return not is_function or node.key in names
-
-
-def _is_word(node: "Expr", word: str) -> bool:
-    """Whether a column is a word of SQL, neither quoted nor in a path."""
-    name = node.this
-    alone = node.args.get("table") is None and name.key == "identifier"
-    return bool(alone and not name.args.get("quoted") and str(name.this).lower() == word)

@@ -19,6 +19,7 @@ from pyspark.sql import datasource as spark
 from fretsaw.model.schema import SchemaNode, value_type
 from fretsaw.predicates.expression import Column, Test, col
 from fretsaw.predicates.logic import Predicate
+from fretsaw.predicates.types import is_binary, is_text
 
 _ZEROS = (-0.0, 0.0)
 _MICROSECOND = datetime.timedelta(microseconds=1)
@@ -60,7 +61,7 @@ def _comparison(pushed: spark.Filter, columns: Sequence[SchemaNode]) -> Predicat
         return None
     column, kind = col(attribute), value_type(node)
     match pushed:
-        case spark.StringStartsWith(_, str(prefix)) if _is_text(kind):
+        case spark.StringStartsWith(_, str(prefix)) if is_text(kind):
             return column.starts_with(prefix)
         case spark.In(_, values):
             return _among(column, values, kind)
@@ -133,12 +134,12 @@ def _literal(value: Any, kind: pa.DataType) -> Any:
         return value if isinstance(value, int | Decimal) else None
     if types.is_floating(kind):
         return value if _is_exact(value, kind) else None
-    if _is_text(kind):
+    if is_text(kind):
         return value if isinstance(value, str) else None
     if isinstance(kind, pa.UuidType):
         is_uuid = isinstance(value, bytes | bytearray) and len(value) == 16
         return UUID(bytes=bytes(value)) if is_uuid else None
-    if _is_binary(kind):
+    if is_binary(kind):
         return bytes(value) if isinstance(value, bytes | bytearray) else None
     if types.is_timestamp(kind):
         return value if _is_moment(value, kind) else None
@@ -168,18 +169,3 @@ def _is_finer(kind: pa.DataType) -> bool:
 
 def _is_zero(literal: Any) -> bool:
     return isinstance(literal, float) and literal == 0
-
-
-def _is_text(kind: pa.DataType) -> bool:
-    types = pa.types
-    return bool(types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind))
-
-
-def _is_binary(kind: pa.DataType) -> bool:
-    types = pa.types
-    return bool(
-        types.is_binary(kind)
-        or types.is_large_binary(kind)
-        or types.is_binary_view(kind)
-        or types.is_fixed_size_binary(kind)
-    )
