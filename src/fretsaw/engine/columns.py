@@ -19,7 +19,8 @@ from fretsaw.engine.widened_tests import as_stored, as_widened
 from fretsaw.errors import ColumnNotFoundError
 from fretsaw.model.locks import once
 from fretsaw.model.schema import Path, SchemaNode, spelled
-from fretsaw.predicates.bind import Found, resolve
+from fretsaw.predicates.bind import resolve
+from fretsaw.predicates.columns import Found
 from fretsaw.predicates.condition import Condition
 from fretsaw.predicates.expression import columns_of
 from fretsaw.storage.listing import Listing

@@ -21,7 +21,7 @@ from fretsaw.formats.interface import Found, OutsideBounds, Search
 from fretsaw.model.blocks import Bounds, PageIndex
 from fretsaw.model.schema import SchemaNode
 from fretsaw.model.selection import RowSelection
-from fretsaw.predicates.computation import NotComputable
+from fretsaw.predicates.bound import NotComputable
 from fretsaw.predicates.condition import (
     AnyCheck,
     Check,

@@ -24,7 +24,8 @@ from fretsaw.model.blocks import Block, Bounds, PageIndex
 from fretsaw.model.schema import Path, SchemaNode, spelled
 from fretsaw.model.selection import RowSelection
 from fretsaw.model.trace import Pruned, is_tracing, record_pruned
-from fretsaw.predicates.bind import Found, resolve
+from fretsaw.predicates.bind import resolve
+from fretsaw.predicates.columns import Found
 from fretsaw.predicates.condition import (
     AnyCheck,
     Check,

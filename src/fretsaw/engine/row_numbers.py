@@ -14,7 +14,8 @@ from fretsaw.engine.query import Query
 from fretsaw.errors import PredicateTypeError
 from fretsaw.model.schema import Path, SchemaNode, spelled
 from fretsaw.model.selection import RowSelection
-from fretsaw.predicates.bind import Found, resolve
+from fretsaw.predicates.bind import resolve
+from fretsaw.predicates.columns import Found
 from fretsaw.predicates.condition import (
     Check,
     Computed,

@@ -7,7 +7,8 @@ In come expressions and literals; out come conditions bound to one file's schema
 - `literals`: from what they write to keys, exactly, by the column's type
 - `value_set`: sets of values as the places where they begin and end: every comparison is one
 - `comparison`, `patterns`: the sets of values that tests stand for
-- `computation`, `types`: expressions with their columns found and typed
+- `computation`, `columns`, `functions`, `types`: expressions with their columns found and typed,
+  as trees of what is in `bound`
 - `condition`: checks of leaves under AND and OR, without negations
 - `bind`: a predicate for the schema of one file
 - `prune`: what bounds prove: none, some or all of a block or page

@@ -4,45 +4,34 @@ In goes what the user wrote and a way to look columns up, out comes a condition.
 is a `PredicateTypeError` that says what would.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import TypeAlias
+from dataclasses import replace
 
 import pyarrow as pa
 
 from fretsaw.errors import PredicateError, PredicateTypeError
 from fretsaw.model.locks import importing
-from fretsaw.model.schema import Path, SchemaNode, spelled, value_type
+from fretsaw.model.schema import SchemaNode, spelled
 from fretsaw.predicates import patterns
-from fretsaw.predicates.comparison import values_of
-from fretsaw.predicates.computation import (
-    Bound,
-    NotComputable,
-    bind_truth,
-    constant,
-    leaf_value,
+from fretsaw.predicates.bound import Bound, NotComputable
+from fretsaw.predicates.columns import (
+    FileColumns,
+    Find,
+    Found,
+    compared_leaf,
+    folded_node,
+    is_absent,
+    kinds_above,
+    nearest_leaf,
+    steps_to,
 )
+from fretsaw.predicates.comparison import values_of
+from fretsaw.predicates.computation import bind_truth
 from fretsaw.predicates.condition import Check, Computed, Condition, Values, every, some
 from fretsaw.predicates.evaluate import matches
-from fretsaw.predicates.expression import Column, Element, Elements, Expression, Test, columns_of
+from fretsaw.predicates.expression import Column, Elements, Expression, Test, columns_of
 from fretsaw.predicates.literals import UnfitLiteral
 from fretsaw.predicates.logic import And, Not, Or, Predicate
 from fretsaw.predicates.value_set import NOTHING
-
-Found: TypeAlias = tuple[SchemaNode, SchemaNode] | pa.Scalar
-"""A column and the top-level field that it lies in, or the value that it has in all of a file."""
-Find: TypeAlias = Callable[[Path], Found | None]
-"""Looks a column up; None: nothing is known of it, any test of it may be true."""
-
-_STORED_AS = {
-    "BOOLEAN": pa.bool_(),
-    "INT32": pa.int32(),
-    "INT64": pa.int64(),
-    "FLOAT": pa.float32(),
-    "DOUBLE": pa.float64(),
-    "BYTE_ARRAY": pa.binary(),
-    "FIXED_LEN_BYTE_ARRAY": pa.binary(),
-}
 
 
 def resolve(predicate: Predicate, find: Find, file: str, negated: bool = False) -> Condition:
@@ -108,7 +97,7 @@ def _implied(truth: Bound) -> list[Condition]:
     found = implied(truth)
     if found is None:
         return []
-    leaf, above = found[0].options
+    leaf, above, _ = found[0].options
     return [False if found[1] == NOTHING else Check(leaf, above, found[1])]
 
 
@@ -123,85 +112,29 @@ def _is_true(truth: Bound, test: Test | Elements, file: str) -> bool:
         raise PredicateError(f"{file}: {test!r} cannot be computed: {error}") from None
 
 
-@dataclass(frozen=True, slots=True)
-class FileColumns:
-    """The columns of a file that expressions are computed of."""
-
-    find: Find
-    host: tuple[SchemaNode, SchemaNode] | None = None
-    """The list or map whose elements are tested, below its top-level field."""
-
-    def value(self, column: Column | Element) -> Bound:
-        """The values of a column, or of the element that is tested."""
-        if isinstance(column, Element):
-            return self._element(column)
-        found = self.find(column.path)
-        assert found is not None
-        if isinstance(found, pa.Scalar):
-            return constant(found)
-        top, node = found
-        above = _above(top, node)
-        if column.fold or "list" in above or "map" in above:
-            hint = "test each element: col(...).any(fs.element(...) > 1)"
-            raise UnfitLiteral(
-                f"{column!r} lies below a list or map, of which a row has many; {hint}"
-            )
-        leaf = _leaf(Test(column, "==" if node.is_leaf else "null"), column, node)
-        return leaf_value(leaf, above, value_type(leaf) if node.is_leaf else node.arrow_type)
-
-    def inside(self, column: Column) -> "FileColumns":
-        """The same inside of a list or map."""
-        found = self.find(column.path)
-        if isinstance(found, tuple) and not found[1].is_list and not found[1].is_map:
-            raise UnfitLiteral(f"{column!r} is no list and no map")
-        if self.host is not None:
-            raise UnfitLiteral("elements of elements are not tested: name the inner list's column")
-        return replace(self, host=found if isinstance(found, tuple) else None)
-
-    def entries(self, column: Column) -> tuple[Bound, Bound] | None:
-        """The keys and values of a map, or the elements of a list twice; None: there are none."""
-        scope = self.inside(column)
-        if scope.host is None:
-            return None
-        if scope.host[1].is_map:
-            return scope._element(Element(("key",))), scope._element(Element(("value",)))
-        elements = scope._element(Element())
-        return elements, elements
-
-    def _element(self, element: Element) -> Bound:
-        if self.host is None:
-            raise UnfitLiteral(f"{element!r} is for tests of elements, col(...).any(...)")
-        top, host = self.host
-        node = host if host.is_map else host.list_element
-        for step in element.path:
-            node = next((c for c in node.children if c.name == step), None) if node else None
-        if node is None or not node.is_leaf:
-            raise UnfitLiteral(f"{element!r} is no single value of an element")
-        above = _above(top, node)
-        depth = len(_above(top, host))
-        return Bound("element", value_type(node), options=(node, above[depth + 1 :], depth))
-
-
 def _check(test: Test, column: Column, found: Found, file: str, negated: bool) -> Condition:
     if isinstance(found, pa.Scalar) and pa.types.is_null(found.type):
         # No such column in this file: null for every row, whatever its type would be.
-        is_null = (test.operator == "null") != negated
-        return test.operator in ("null", "not null") and column.fold is None and is_null
+        return column.fold is None and _is_true_of_null(test, negated)
     if isinstance(found, pa.Scalar):
         top = node = SchemaNode(spelled(column.path), (), "leaf", True, found.type)
     else:
         top, node = found
-        node = _element(test, column, top, node)
-    above = _above(top, node)
+    is_null_test = test.operator in ("null", "not null")
+    if column.fold:
+        node = folded_node(top, node, is_null_test)
+    above = kinds_above(top, node)
     try:
         _require_fold(column, above)
-        leaf = _leaf(test, column, node)
+        leaf = nearest_leaf(node) if is_null_test else compared_leaf(column, node)
         values = _values(test, leaf)
     except UnfitLiteral as error:
         kind = node.arrow_type if node.is_leaf else f"a {node.kind}"
         raise PredicateTypeError(
             f"{file}: {test!r} does not fit the column, which is {kind}: {error}"
         ) from None
+    if is_absent(node) and not isinstance(found, pa.Scalar):
+        return _absent_check(test, column, top, node, negated)
     check = Check(leaf, above, values, column.fold, on_leaf=node.is_leaf)
     if negated:
         # As in SQL, nothing is known not to be in a list with a null.
@@ -214,21 +147,29 @@ def _check(test: Test, column: Column, found: Found, file: str, negated: bool) -
     return check
 
 
-def _element(test: Test, column: Column, top: SchemaNode, node: SchemaNode) -> SchemaNode:
-    """The elements that are folded: the step into a list may be left out."""
-    is_nested = any(kind in ("list", "map") for kind in _above(top, node))
-    while column.fold and node.list_element and not is_nested:
-        node = node.list_element
-        is_nested = test.operator in ("null", "not null") or not node.is_list
-    return node
+def _is_true_of_null(test: Test, negated: bool) -> bool:
+    """Whether a test, or its negation, is true of a null."""
+    return test.operator in ("null", "not null") and (test.operator == "null") != negated
 
 
-def _above(top: SchemaNode, node: SchemaNode) -> tuple[str, ...]:
-    """The kinds of the nodes from the top down to one."""
-    if top is node:
-        return ()
-    below = next(child for child in top.children if child.path == node.path[: len(child.path)])
-    return (top.kind, *_above(below, node))
+def _absent_check(
+    test: Test, column: Column, top: SchemaNode, node: SchemaNode, negated: bool
+) -> Condition:
+    """A test of a column that this file lacks in what it has: of lists, it asks for empty ones."""
+    if column.fold is None:
+        return _is_true_of_null(test, negated)
+    present = [step for step in steps_to(top, node) if not is_absent(step)]
+    around, missing = present[-1], list(steps_to(present[-1], node))[1:-1]
+    if all(step.is_struct for step in present[:-1]):
+        return False  # the list itself: it is null for every row
+    is_true = _is_true_of_null(test, negated)
+    is_true = is_true and all(step.is_struct for step in missing)
+    values: Values = "anything" if is_true else NOTHING
+    above = kinds_above(top, around)
+    check = Check(nearest_leaf(around), above, values, column.fold, on_leaf=False)
+    if negated:
+        check = replace(check, fold=(~check).fold)
+    return False if check.values == NOTHING and check.fold != "all" else check
 
 
 def _require_fold(column: Column, above: tuple[str, ...]) -> None:
@@ -237,24 +178,6 @@ def _require_fold(column: Column, above: tuple[str, ...]) -> None:
         raise UnfitLiteral(f"it lies below a list or map: say {column!r}.any() or {column!r}.all()")
     if column.fold is not None and not is_repeated:
         raise UnfitLiteral(f"it does not lie below a list or map: leave out .{column.fold}()")
-
-
-def _leaf(test: Test, column: Column, node: SchemaNode) -> SchemaNode:
-    """The leaf to decode for a test of a node."""
-    if test.operator in ("null", "not null"):
-        # Any leaf below tells; the fewer lists it lies in, the cheaper.
-        return min(node.leaves(), key=lambda leaf: (leaf.is_repeated, len(leaf.path)))
-    if not node.is_leaf:
-        hint = "name a field inside it"
-        if not node.is_struct and not column.fold:
-            hint = f"test its elements with {column!r}.any() or {column!r}.all()"
-        raise UnfitLiteral(f"only is_null() and is_not_null() work on it; {hint}")
-    if not column.is_physical:
-        return node
-    stored_as = _STORED_AS.get(node.physical_type or "")
-    if stored_as is None:
-        raise UnfitLiteral(f"{node.physical_type or 'it'} cannot be compared as stored")
-    return replace(node, as_stored=True, logical_type=None, arrow_type=stored_as)
 
 
 def _values(test: Test, leaf: SchemaNode) -> Values:

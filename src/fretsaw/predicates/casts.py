@@ -4,7 +4,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from fretsaw.predicates import temporal, types
-from fretsaw.predicates.computation import NotComputable
+from fretsaw.predicates.bound import NotComputable
 
 
 def converted(array: pa.Array, kind: pa.DataType) -> pa.Array:

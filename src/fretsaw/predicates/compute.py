@@ -7,7 +7,7 @@ its own rows only, so that no row fails for a branch that it does not take.
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -17,8 +17,8 @@ import pyarrow.compute as pc
 
 from fretsaw.model.schema import SchemaNode
 from fretsaw.predicates import temporal, types
+from fretsaw.predicates.bound import Bound, Host, NotComputable, without_structs
 from fretsaw.predicates.casts import cast, converted, try_cast
-from fretsaw.predicates.computation import Bound, NotComputable, without_structs
 from fretsaw.predicates.evaluate import contained
 from fretsaw.predicates.ordering import holds
 from fretsaw.predicates.value_set import Booleans
@@ -33,20 +33,26 @@ _ON_NUMBERS = {
 _ON_TEXT = {"lower": pc.utf8_lower, "upper": pc.utf8_upper, "strip": pc.utf8_trim_whitespace}
 
 
+Key: TypeAlias = tuple[int, bool, Host | None]
+"""A leaf by its index, whether it is as stored, and the innermost list whose elements it is of."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Rows:
-    """Decoded leaves, by leaf index and whether they are as stored."""
+    """Decoded leaves: each by the rows, or by the elements that are the rows inside of a list."""
 
     count: int
-    columns: Mapping[tuple[int, bool], pa.Array]
-    elements: Mapping[tuple[int, bool], pa.Array] = field(default_factory=dict)
-    """Where a row is an element of a list: what the elements have."""
+    columns: Mapping[Key, pa.Array]
 
     def where(self, chosen: pa.Array) -> "Rows":
         """Some of the rows."""
         columns = {key: array.filter(chosen) for key, array in self.columns.items()}
-        elements = {key: array.filter(chosen) for key, array in self.elements.items()}
-        return Rows(pc.sum(chosen, min_count=0).as_py(), columns, elements)
+        return Rows(pc.sum(chosen, min_count=0).as_py(), columns)
+
+
+def rows_of(truth: Bound, count: int, decoded: Mapping[tuple[int, bool], pa.Array]) -> Rows:
+    """What a bound expression needs of some decoded leaves."""
+    return Rows(count, {key: decoded[key[:2]] for key in map(_key, truth.leaves())})
 
 
 def whether_true(truth: Bound, rows: Rows) -> Booleans:
@@ -67,12 +73,8 @@ def _compute(value: Bound, rows: Rows) -> pa.Array:
     match value.function:
         case "literal":
             return pa.repeat(value.options[0], rows.count)
-        case "leaf":
-            leaf, above = value.options
-            return _plain(_inside(rows.columns[leaf.leaf_index, leaf.as_stored], len(above)))
-        case "element":
-            leaf, above, _ = value.options
-            return _plain(_inside(rows.elements[leaf.leaf_index, leaf.as_stored], len(above)))
+        case "leaf" | "element":
+            return _plain(_inside(rows.columns[_key(value)], len(value.options[1])))
         case "any" | "all":
             return _fold(value, rows)
         case "nth" | "get":
@@ -161,29 +163,26 @@ def _logic(value: Bound, rows: Rows) -> pa.Array:
     return joint
 
 
-def _lists(value: Bound, rows: Rows) -> tuple[pa.Array, Offsets]:
-    """The lists around the elements that a leaf holds, and where these begin and end."""
-    leaf, _, depth = value.options
-    lists = _inside(rows.columns[leaf.leaf_index, leaf.as_stored], depth)
-    offsets = np.asarray(lists.offsets).astype(np.int64)
-    return lists, offsets
-
-
-def _elements(value: Bound, rows: Rows) -> pa.Array:
-    """All elements that a leaf holds, one list after the other."""
-    lists, offsets = _lists(value, rows)
+def _elements(leaf: Bound, host: Host, rows: Rows) -> pa.Array:
+    """All elements of a list that a leaf holds, one list after the other."""
+    lists = _inside(rows.columns[_key(leaf)], len(host.above))
+    offsets = np.asarray(lists.offsets)
     return lists.values.slice(int(offsets[0]), int(offsets[-1] - offsets[0]))
 
 
 def _fold(value: Bound, rows: Rows) -> pa.Array:
     """Three-valued OR or AND over the elements of each list; a null list is unknown."""
     lists, truth = _compute(value.operands[0], rows), value.operands[1]
+    (host,) = value.options
     offsets = np.asarray(lists.offsets).astype(np.int64)
-    counts = np.diff(offsets)
-    parents = pa.array(np.repeat(np.arange(rows.count), counts))
-    columns = {key: array.take(parents) for key, array in _outer(truth, rows).items()}
-    inner = {_key(leaf): _elements(leaf, rows) for leaf in _inner(truth)}
-    found = _compute(truth, Rows(len(parents), columns, inner))
+    parents = pa.array(np.repeat(np.arange(rows.count), np.diff(offsets)))
+    columns = {
+        _key(leaf): _elements(leaf, host, rows)
+        if host in leaf.options[2]
+        else rows.columns[_key(leaf)].take(parents)
+        for leaf in truth.leaves()
+    }
+    found = _compute(truth, Rows(len(parents), columns))
     decisive = np.asarray(found.fill_null(False))
     if value.function == "all":
         decisive = np.asarray(pc.invert(found).fill_null(False))
@@ -200,36 +199,33 @@ def _per_list(which: Booleans, offsets: Offsets) -> Offsets:
     return counts
 
 
-def _inner(truth: Bound) -> list[Bound]:
-    return [leaf for leaf in truth.leaves() if leaf.function == "element"]
-
-
-def _outer(truth: Bound, rows: Rows) -> dict[tuple[int, bool], pa.Array]:
-    keys = {_key(leaf) for leaf in truth.leaves() if leaf.function == "leaf"}
-    return {key: rows.columns[key] for key in keys}
-
-
-def _key(leaf: Bound) -> tuple[int, bool]:
-    return leaf.options[0].leaf_index, leaf.options[0].as_stored
+def _key(leaf: Bound) -> Key:
+    node, _, hosts = leaf.options
+    return node.leaf_index, node.as_stored, hosts[-1] if hosts else None
 
 
 def _entry(value: Bound, rows: Rows) -> pa.Array:
     """The element at a place of each list, or the last value of a key of each map; else null."""
-    *keys, values = value.operands
-    lists, offsets = _lists(values, rows)
-    starts = offsets - offsets[0]
+    lists = _compute(value.operands[0], rows)
+    host, sought = value.options
+    starts = np.asarray(lists.offsets).astype(np.int64)
+    starts -= starts[0]
+    *keys, held = (_held(operand, host, rows) for operand in value.operands[1:])
     if value.function == "nth":
-        places = starts[:-1] + value.options[0]
+        places = starts[:-1] + sought
         missing = places >= starts[1:]
     else:
-        held = _plain(_inside(_elements(keys[0], rows), len(keys[0].options[1])))
-        found = np.flatnonzero(contained(value.options[0], held) & np.asarray(held.is_valid()))
+        found = np.flatnonzero(contained(sought, keys[0]) & np.asarray(keys[0].is_valid()))
         places = np.full(rows.count, -1, np.int64)
         places[np.searchsorted(starts, found, "right") - 1] = found  # the last one stays
         missing = places < 0
     missing |= np.asarray(lists.is_null())
-    inside = _plain(_inside(_elements(values, rows), len(values.options[1])))
-    return inside.take(pa.array(places, mask=missing))
+    return held.take(pa.array(places, mask=missing))
+
+
+def _held(value: Bound, host: Host, rows: Rows) -> pa.Array:
+    """What the elements of a list hold, one list after the other."""
+    return _plain(_inside(_elements(value, host, rows), len(value.options[1])))
 
 
 def _choose(value: Bound, rows: Rows) -> pa.Array:
@@ -369,19 +365,19 @@ def true_of_leaves(truth: Bound, columns: Sequence[tuple[SchemaNode, pa.ChunkedA
     if not others and isinstance(first, pa.DictionaryArray):
         with suppress(NotComputable):  # perhaps for an entry that no row has
             return _of_entries(truth, key, first)
-    return whether_true(truth, Rows(len(first), arrays))
+    return whether_true(truth, rows_of(truth, len(first), arrays))
 
 
 def _of_entries(truth: Bound, key: tuple[int, bool], array: pa.DictionaryArray) -> Booleans:
     """What is true of the entries of a dictionary and of null, for each value."""
     entries = pa.concat_arrays([array.dictionary, pa.nulls(1, array.dictionary.type)])
-    found = whether_true(truth, Rows(len(entries), {key: entries}))
+    found = whether_true(truth, rows_of(truth, len(entries), {key: entries}))
     places = array.indices.fill_null(len(entries) - 1) if array.null_count else array.indices
     return np.asarray(found[np.asarray(places)])
 
 
 def true_of_values(truth: Bound, leaf: SchemaNode, values: pa.ChunkedArray) -> Booleans:
     """For some values of the only leaf of a bound predicate, whether it is true."""
-    array = _plain(values.combine_chunks())
-    bare = without_structs(truth)
-    return whether_true(bare, Rows(len(array), {(leaf.leaf_index, leaf.as_stored): array}))
+    array, bare = _plain(values.combine_chunks()), without_structs(truth)
+    decoded = {(leaf.leaf_index, leaf.as_stored): array}
+    return whether_true(bare, rows_of(bare, len(array), decoded))

@@ -13,11 +13,12 @@ import pyarrow as pa
 
 from fretsaw.model.schema import SchemaNode
 from fretsaw.model.selection import RowSelection
-from fretsaw.predicates.computation import Bound
+from fretsaw.predicates.bound import Bound
 from fretsaw.predicates.expression import Fold
-from fretsaw.predicates.value_set import ValueSet
+from fretsaw.predicates.value_set import NOTHING, ValueSet
 
-Values: TypeAlias = ValueSet | Literal["null", "not null"]
+Values: TypeAlias = ValueSet | Literal["null", "not null", "anything"]
+"""Values that are in a set, are null or are not, or are anything, null too."""
 
 _OTHER_FOLD: dict[Fold | None, Fold | None] = {None: None, "any": "all", "all": "any"}
 
@@ -42,6 +43,8 @@ class Check:
                 values = "not null"
             case "not null":
                 values = "null"
+            case "anything":
+                values = NOTHING
             case some:
                 values = ~some
         return replace(self, values=values, fold=_OTHER_FOLD[self.fold])

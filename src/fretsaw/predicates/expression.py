@@ -91,6 +91,22 @@ class Element(Expression):
 
     path: tuple[str, ...] = ()
 
+    def any(self, predicate: Predicate | Expression) -> Predicate:
+        """Any element of a list or map in this one: `element` is then what that one holds.
+
+        >>> col("orders").any(element("items").any(element("price") > 10))
+        col('orders').any(element('items').any(element('price') > 10))
+        """
+        return Elements(self, "any", as_predicate(predicate))
+
+    def all(self, predicate: Predicate | Expression) -> Predicate:
+        """All elements of a list or map in this one."""
+        return Elements(self, "all", as_predicate(predicate))
+
+    def get(self, key: Any) -> "Expression":
+        """The value of a key of a map in this one, or an element of a list; null if none."""
+        return call("get", self, options=(key, 0))
+
     def __repr__(self) -> str:
         return f"element({'.'.join(self.path)!r})" if self.path else "element()"
 
@@ -155,7 +171,7 @@ class Test(Predicate):
 class Elements(Predicate):
     """Any or all elements of a list or map for which a predicate holds."""
 
-    column: Column
+    column: Column | Element
     fold: Fold
     predicate: Predicate
 
@@ -286,5 +302,5 @@ def _columns(part: Any) -> Iterator[Column]:
         case Not(inner):
             yield from _columns(inner)
         case Elements(column, _, inner):
-            yield column
+            yield from _columns(column)
             yield from _columns(inner)

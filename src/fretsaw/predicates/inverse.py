@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from fretsaw.model.schema import SchemaNode
 from fretsaw.predicates import compute, types
-from fretsaw.predicates.computation import Bound, NotComputable
+from fretsaw.predicates.bound import Bound, NotComputable
 from fretsaw.predicates.evaluate import contained
 from fretsaw.predicates.value_set import (
     EVERYTHING,
@@ -202,8 +202,8 @@ def _computed(value: Bound, leaf: Bound, keys: Sequence[int]) -> pa.Array:
     array = _values(keys, leaf.type)
     for _ in leaf.options[1]:
         array = pa.StructArray.from_arrays([array], [node.name])
-    rows = compute.Rows(len(keys), {(node.leaf_index, node.as_stored): array})
-    return compute.compute(value, rows)
+    decoded = {(node.leaf_index, node.as_stored): array}
+    return compute.compute(value, compute.rows_of(value, len(keys), decoded))
 
 
 def _values(keys: Sequence[int], kind: pa.DataType) -> pa.Array:

@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from fretsaw.model.locks import importing
 from fretsaw.model.schema import SchemaNode
-from fretsaw.predicates.computation import NotComputable
+from fretsaw.predicates.bound import NotComputable
 from fretsaw.predicates.condition import Check, Computed, Condition, Every, Some
 from fretsaw.predicates.evaluate import matches
 from fretsaw.predicates.value_set import Booleans

@@ -73,7 +73,10 @@ class Values(ABC):
             node, fold = bare(node.this), "any"
         elif is_fold(node) and len(node.expressions) == 1:
             node, fold = bare(node.expressions[0]), "all"
-        base, parts = node, []
+        return replace(self.path(node, node, []), fold=fold)
+
+    def path(self, node: "Expr", base: "Expr", parts: list["Expr"]) -> Column:
+        """The column that a node names by a base and what is below it, the innermost first."""
         while base.key == "dot":
             parts.append(base.expression)
             base = base.this
@@ -84,7 +87,7 @@ class Values(ABC):
         path = tuple(str(name.this) for name in names)
         is_exact = any(name.args.get("quoted") for name in names)
         is_exact &= len(path) > 1 or "." in path[0]
-        return replace(col(path if is_exact else ".".join(path)), fold=fold)
+        return col(path if is_exact else ".".join(path))
 
     def value(self, node: "Expr") -> Any:
         """An expression or a value."""
@@ -133,16 +136,24 @@ class Values(ABC):
                 return call("+", self.value(node.this), self.value(node.expression))
             case "column" if _is_word(node, "current_date"):
                 return datetime.now(UTC).date()
-            case "column" | "dot":
-                return self.column(node)
-            case "bracket" if len(node.expressions) == 1:
-                key = self.value(node.expressions[0])
-                if isinstance(key, Expression):
-                    raise self.error(node, "a key or a place is a value here, not a column")
-                return call("get", self.column(node.this), options=(key, 1))
+            case "column" | "dot" | "bracket":
+                return self.entry(node)
             case "any":
                 raise self.error(node, f"a column is expected here, ANY is not; {SUPPORTED}")
         return self.function(node)
+
+    def entry(self, node: "Expr") -> Expression:
+        """A column, or of a list or map what one element has: `items[1].price`."""
+        base, below = node, []
+        while base.key == "dot":
+            below.append(base.expression)
+            base = base.this
+        if base.key != "bracket" or len(base.expressions) != 1:
+            return self.column(node)
+        key = self.value(base.expressions[0])
+        if isinstance(key, Expression):
+            raise self.error(node, "a key or a place is a value here, not a column")
+        return call("get", self.path(node, base.this, below), options=(key, 1))
 
     def function(self, node: "Expr") -> Any:
         """A call of a function."""
