@@ -143,8 +143,9 @@ class Refused:
     def claim(self) -> int | None:
         """Which claim of the part is wrong, where it is one."""
 
-_RowGroup: TypeAlias = tuple[int, int | None, int | None, int | None, int | None]
-"""How many columns it has, its bytes, its rows, its offset, its compressed bytes."""
+_RowGroup: TypeAlias = tuple[int, int | None, int | None, int | None, int | None, int | None]
+"""How many columns it has, its bytes, its rows, its offset, its compressed bytes, and where its
+first column chunk begins."""
 
 @final
 class Footer:

@@ -18,7 +18,7 @@ use crate::value_set::{Cuts, NAN_KEY, Order, ValueSet};
 use crate::values::{Form, Physical, Target, Unit, Values};
 
 /// Both sides must speak the same protocol; fretsaw leaves other kernels alone.
-const PROTOCOL: u32 = 1;
+const PROTOCOL: u32 = 2;
 
 /// What all parts of a leaf have in common: its type, its layers, and what it becomes.
 #[pyclass(frozen, module = "fretsaw_kernels")]
@@ -401,8 +401,15 @@ fn validity(py: Python<'_>, validity: Validity) -> PyResult<Option<Py<Buffer>>> 
     }
 }
 
-/// What a row group says: columns, bytes, rows, offset, compressed bytes.
-type RowGroup = (usize, Option<i64>, Option<i64>, Option<i64>, Option<i64>);
+/// What a row group says: columns, bytes, rows, offset, compressed bytes, start of its first chunk.
+type RowGroup = (
+    usize,
+    Option<i64>,
+    Option<i64>,
+    Option<i64>,
+    Option<i64>,
+    Option<i64>,
+);
 
 type KeyValue = (Option<Py<PyBytes>>, Option<Py<PyBytes>>);
 
@@ -437,6 +444,7 @@ fn parse_footer(py: Python<'_>, data: View) -> PyResult<Option<Footer>> {
             group.num_rows,
             group.file_offset,
             group.total_compressed_size,
+            group.start,
         )
     });
     Ok(Some(Footer {

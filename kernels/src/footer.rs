@@ -51,6 +51,8 @@ pub struct RowGroup {
     pub num_rows: Option<i64>,
     pub file_offset: Option<i64>,
     pub total_compressed_size: Option<i64>,
+    /// Where its first column chunk begins, as far as that is said.
+    pub start: Option<i64>,
 }
 
 impl<'a> Footer<'a> {
@@ -94,9 +96,12 @@ impl<'a> Footer<'a> {
                         let count = reader.list_of(field, Kind::Struct)?;
                         columns = Some(count);
                         grow(&mut self.chunks, count)?;
-                        for _ in 0..count {
+                        for place in 0..count {
                             let begin = reader.position() as i64;
-                            pass_chunk(reader)?;
+                            let start = pass_chunk(reader)?;
+                            if place == 0 {
+                                group.start = start;
+                            }
                             self.chunks.push([begin, reader.position() as i64]);
                         }
                     }
@@ -209,24 +214,28 @@ fn pass_first_text(reader: &mut Reader, field: Field) -> Result<()> {
     Ok(())
 }
 
-/// Pass over a column chunk; its text and its lists are as they should be.
-fn pass_chunk(reader: &mut Reader) -> Result<()> {
+/// Pass over a column chunk, to tell where its pages begin; its text and lists are as they should be.
+fn pass_chunk(reader: &mut Reader) -> Result<Option<i64>> {
+    let mut start = None;
     let mut last = 0;
     while let Some(field) = reader.field(&mut last)? {
         match field.id {
             1 => reader.text(field).map(drop)?,
-            3 => pass_column(reader, field)?,
+            3 => start = Some(pass_column(reader, field)?),
             _ => reader.skip(field)?,
         }
     }
-    Ok(())
+    Ok(start)
 }
 
-fn pass_column(reader: &mut Reader, field: Field) -> Result<()> {
+fn pass_column(reader: &mut Reader, field: Field) -> Result<i64> {
+    let (mut data, mut dictionary) = (0, 0);
     reader.enter(field)?;
     let mut last = 0;
     while let Some(field) = reader.field(&mut last)? {
         match field.id {
+            9 => data = reader.int64(field)?,
+            11 => dictionary = reader.int64(field)?,
             3 => {
                 for _ in 0..reader.list_of(field, Kind::Binary)? {
                     reader.binary_element()?;
@@ -240,7 +249,9 @@ fn pass_column(reader: &mut Reader, field: Field) -> Result<()> {
             _ => reader.skip(field)?,
         }
     }
-    Ok(())
+    // An offset of 0 means that there is no dictionary, and one behind the data is not believed.
+    let is_first = 0 < dictionary && dictionary < data;
+    Ok(if is_first { dictionary } else { data })
 }
 
 #[cfg(test)]
@@ -258,7 +269,8 @@ mod tests {
         bytes.extend([0x16, 20]); // 3: ten rows
         bytes.extend([0x19, 0x1C]); // 4: one row group
         bytes.extend([0x19, 0x2C]); // 1: two columns
-        bytes.extend([0x26, 8, 0x1C, 0x39, 0x18, 1, b'a', 0, 0]);
+        // Data at 9, the dictionary at 4.
+        bytes.extend([0x26, 8, 0x1C, 0x39, 0x18, 1, b'a', 0x66, 18, 0x26, 8, 0, 0]);
         bytes.extend([0x26, 8, 0x1C, 0x15, 12, 0, 0]);
         bytes.extend([0x16, 200, 1, 0x16, 20, 0]); // 100 bytes, ten rows
         bytes.extend([0x19, 0x1C, 0x18, 1, b'k', 0x18, 1, b'v', 0]); // 5: key and value
@@ -283,6 +295,7 @@ mod tests {
             num_columns: 2,
             total_byte_size: Some(100),
             num_rows: Some(10),
+            start: Some(4),
             ..RowGroup::default()
         };
         assert_eq!(footer.row_groups, [group]);

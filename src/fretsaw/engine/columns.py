@@ -75,10 +75,9 @@ class Columns:
         assert self._query.predicate is not None
         constants = {}
         row_index, file_path = self._query.row_index, self._query.file_path
-        names = {spelled(path) for path in self._checked}
-        if names & {*self._listing.partitions.names}:
+        if not self._checked_names.isdisjoint(self._listing.partitions.names):
             constants = self._listing.constants(file.entry)
-        if file_path in names:
+        if file_path is not None and file_path in self._checked_names:
             constants[file_path] = pa.scalar(file.name)
         key = (file.reader.fields, *(value.as_py() for value in constants.values()))
         if key in self._conditions:
@@ -179,6 +178,10 @@ class Columns:
     def _checked(self) -> Sequence[Path]:
         """The columns that the predicate tests."""
         return [] if self._query.predicate is None else list(columns_of(self._query.predicate))
+
+    @once
+    def _checked_names(self) -> frozenset[str]:
+        return frozenset(map(spelled, self._checked))
 
     @once
     def _made(self) -> Container[str]:

@@ -34,6 +34,8 @@ from fretsaw.storage.source import Source
 _MOST_AHEAD = 32
 _SLOW = 0.005
 """Seconds to open a file: what is faster comes from memory, and threads would only cost."""
+_AROUND = 64
+"""Bytes to read with a footer that is as long as the one before: lengths, magic, a little more."""
 _COMPARED = 4 << 10
 """Bytes at the end of a file that tell whether its footer is the one that is kept."""
 
@@ -111,7 +113,8 @@ def open_entry(entry: Entry, options: ReadOptions, like: FileReader | None = Non
         found.extend(zip(offsets, buffers, strict=True))
         return buffers
 
-    steps = registry.open_file(source.name, source.size, source.tail, options, like)
+    tail = source.tail if like is None else max(source.tail, like.footer_size + _AROUND)
+    steps = registry.open_file(source.name, source.size, tail, options, like)
     reader = requests.run(steps, fetch)
     if source.is_settled:
         footer = _Footer(reader, _end_of(source.size, found))
@@ -162,7 +165,7 @@ def open_in_order(
     """
     others = [] if passed_over is None else passed_over
     waiting = iter(entries)
-    ahead: deque[tuple[Entry, threads.Started[OpenFile | None]]] = deque()
+    ahead: deque[tuple[Entry, threads.Started[tuple[OpenFile | None, bool]]]] = deque()
     opened, is_slow = 0, False
     try:
         while True:
@@ -171,19 +174,17 @@ def open_in_order(
                 entry = next(waiting, None)
                 if entry is None:
                     break
-                task = threads.start(_open_if_readable, entry, options, like, others)
+                task = threads.start(_timed, entry, options, like, others)
                 ahead.append((entry, task))
             try:
                 if ahead:
                     entry, task = ahead.popleft()
-                    file = task.result()
+                    file, is_slow = task.result()
                 else:
                     entry = next(waiting, None)
                     if entry is None:
                         return
-                    began = time.perf_counter()
-                    file = _open_if_readable(entry, options, like, others)
-                    is_slow = time.perf_counter() - began > _SLOW
+                    file, is_slow = _timed(entry, options, like, others)
             except FileFormatError as error:
                 if corrupt is None or entry is None or not corrupt.may_skip:
                     raise
@@ -196,6 +197,15 @@ def open_in_order(
             del file  # it is closed with the last piece of work that reads it
     finally:
         threads.abandon(task for _, task in ahead)
+
+
+def _timed(
+    entry: Entry, options: ReadOptions, like: FileReader | None, passed_over: list[Entry]
+) -> tuple[OpenFile | None, bool]:
+    """A file that was opened, and whether that took long."""
+    began = time.perf_counter()
+    file = _open_if_readable(entry, options, like, passed_over)
+    return file, time.perf_counter() - began > _SLOW
 
 
 def _open_if_readable(

@@ -8,6 +8,7 @@ are what runs, what `explain` prints, and what parts of a scan carry elsewhere.
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import groupby
 
 import numpy as np
 
@@ -115,6 +116,8 @@ class FilePlan:
 
         Where `few` rows are needed, indexes are read for few blocks first.
         """
+        if self.planned is None and self.whole.none.all():
+            return
         waiting = list(self._undecided())
         if backward:
             waiting.reverse()
@@ -172,27 +175,56 @@ class FilePlan:
         return True if self.decisions[check].all[place] else None
 
 
-def plan_file(
+def plan_files(
+    placed: Sequence[tuple[OpenFile, int, Placement, Condition]],
+    believes_indexes: bool,
+    planned: Sequence[PlannedBlock] | None = None,
+) -> list[FilePlan]:
+    """What is read of files, given what position leaves of them; or what was planned elsewhere.
+
+    Statistics of files that share their fields and a condition are asked all at once.
+    """
+    plans: list[FilePlan] = []
+    for key, group in groupby(placed, _shared if believes_indexes and planned is None else id):
+        same = list(group)
+        condition = same[0][-1]
+        if isinstance(key, int) or isinstance(condition, bool):
+            plans += (_plan_alone(*each, planned) for each in same)
+            continue
+        files = [(file, placement.blocks) for file, _, placement, _ in same]
+        decisions, whole = pruning.by_statistics(condition, files)
+        end = 0
+        for file, first_row, placement, _ in same:
+            begin, end = end, end + len(placement.blocks)
+            own = {check: decided.between(begin, end) for check, decided in decisions.items()}
+            proven = whole.between(begin, end)
+            plans.append(FilePlan(file, first_row, placement, condition, own, proven))
+    return plans
+
+
+def _shared(placed: tuple[OpenFile, int, Placement, Condition]) -> object:
+    """Files with the same are decided by their statistics all at once."""
+    file, _, _, condition = placed
+    return (id(file.reader.fields if file.reader.tells_bounds else file), id(condition))
+
+
+def _plan_alone(
     file: OpenFile,
     first_row: int,
     placement: Placement,
     condition: Condition,
-    believes_indexes: bool,
-    planned: Sequence[PlannedBlock] | None = None,
+    planned: Sequence[PlannedBlock] | None,
 ) -> FilePlan:
-    """What is read of a file, given what position leaves of it; or what was planned elsewhere."""
-    blocks = placement.blocks
-    unknown = Decisions.unknown(len(blocks))
+    """What is read of a file of which no statistics are asked."""
+    count = len(placement.blocks)
     if planned is not None:
         known = {block.ordinal: block for block in planned}
+        unknown = Decisions.unknown(count)
         return FilePlan(file, first_row, placement, condition, {}, unknown, known)
-    if isinstance(condition, bool):
-        none, every = (np.full(len(blocks), is_so) for is_so in (not condition, condition))
-        return FilePlan(file, first_row, placement, condition, {}, Decisions(none, every))
-    if not believes_indexes:
-        return FilePlan(file, first_row, placement, condition, {}, unknown)
-    decisions, whole = pruning.by_statistics(file, condition, blocks)
-    return FilePlan(file, first_row, placement, condition, decisions, whole)
+    if isinstance(condition, bool) and count:
+        every = np.full(count, condition)
+        return FilePlan(file, first_row, placement, condition, {}, Decisions(~every, every))
+    return FilePlan(file, first_row, placement, condition, {}, Decisions.unknown(count))
 
 
 def _planned(file: OpenFile, blocks: Sequence[OpenBlock]) -> tuple[list[BlockPlan], list[Verdict]]:

@@ -11,15 +11,18 @@ from typing import TypeAlias, TypeVar
 from fretsaw.engine.columns import Columns
 from fretsaw.engine.corrupt_files import CorruptFiles
 from fretsaw.engine.files import Files, OpenFile
-from fretsaw.engine.plan import BlockPlan, FilePlan, Placement, place, plan_file
+from fretsaw.engine.plan import BlockPlan, FilePlan, Placement, place, plan_files
 from fretsaw.engine.pruning import Verdict, by_paths
 from fretsaw.engine.query import Window
 from fretsaw.engine.request import ScanRequest
 from fretsaw.engine.row_numbers import in_file, last_of, possible_numbers, rows_numbered
-from fretsaw.errors import FileFormatError
+from fretsaw.errors import FileFormatError, FretsawError
 from fretsaw.model.schema import SchemaNode
 from fretsaw.model.trace import record_pruned
-from fretsaw.predicates.condition import leaves_of
+from fretsaw.predicates.condition import Condition, leaves_of
+
+MOST_FILES = 64
+"""No more files than this are decided by their statistics at once."""
 
 T = TypeVar("T")
 
@@ -38,7 +41,7 @@ class Planner:
                 "rows cannot be numbered in a split whose scan dropped files by their folders: "
                 "call with_row_index() or select_rows() before splits()"
             )
-        self.entries, self.verdicts = by_paths(self.listing, self.query)
+        self.entries, self.verdicts, self._paths_decide = by_paths(self.listing, self.query)
         opened = request.opened
         if opened is not None and opened.source.closed:
             opened = None
@@ -81,27 +84,61 @@ class Planner:
 
         Files behind a window are not opened.
         """
-        for file, start, placement in self.placements():
-            plan = self._plan(file, start, placement)
-            if plan is not None:
-                yield plan
-            del file, plan  # not to keep it open
+        for batch in self._batches():
+            yield from self._plans(batch)
 
-    def _plan(self, file: OpenFile, start: int, placement: Placement) -> FilePlan | None:
-        """What is read of a file; None if it is corrupt and left out."""
+    def _batches(self) -> Iterator[list[Placed]]:
+        """The files, more and more of them at a time where statistics of all are asked for."""
+        needs_all = self.query.window.rows_needed is None
+        asks = needs_all and self.query.predicate is not None and self._planned is None
+        most, placed = 1, self.placements()
+        while True:
+            batch: list[Placed] = []
+            failure: FretsawError | None = None
+            try:
+                for each in itertools.islice(placed, most):
+                    if most > 1:
+                        each[0].source.rest()
+                    batch.append(each)
+                    del each  # not to keep it open
+            except FretsawError as error:  # which comes behind the rows of the files before
+                failure = error
+            is_last = len(batch) < most
+            if batch:
+                yield batch
+            if failure is not None:
+                raise failure
+            if is_last:
+                return
+            if asks and not self.corrupt.may_skip:
+                most = min(2 * most, MOST_FILES)
+
+    def _plans(self, batch: list[Placed]) -> Iterator[FilePlan]:
+        """What is read of some files; nothing of one that is corrupt and left out."""
         try:
-            condition = True if self.query.predicate is None else self.columns.condition(file)
-            condition = in_file(condition, start, file.num_rows)
-            if self.corrupt.may_skip:
-                self.columns.of(file)
-            return plan_file(
-                file, start, placement, condition, self.believes_indexes, self._planned
-            )
-        except FileFormatError as error:
-            if not self.corrupt.may_skip:
+            conditions = [(*placed, self._condition(*placed[:2])) for placed in batch]
+            plans = plan_files(conditions, self.believes_indexes, self._planned)
+            del conditions
+        except FretsawError as error:
+            if len(batch) > 1:  # rows of the files before the one that is wrong come first
+                for placed in drained(batch):
+                    yield from self._plans([placed])
+                return
+            if not self.corrupt.may_skip or not isinstance(error, FileFormatError):
                 raise
-            self.corrupt.leave_out(file.entry, error)
-            return None
+            self.corrupt.leave_out(batch[0][0].entry, error)
+            return
+        batch.clear()
+        yield from drained(plans)
+
+    def _condition(self, file: OpenFile, start: int) -> Condition:
+        """What is left to be checked of the rows of a file."""
+        if self.corrupt.may_skip:
+            self.columns.of(file)
+        if self.query.predicate is None or self._paths_decide:
+            return True
+        condition = self.columns.condition(file)
+        return condition if self._numbers is None else in_file(condition, start, file.num_rows)
 
     def block_plans(
         self, plan: FilePlan, few: bool, backward: bool

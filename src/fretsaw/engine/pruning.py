@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Literal
+from typing import Literal, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -105,11 +105,14 @@ class Indexed:
     bounds: dict[int, Bounds] = field(default_factory=dict)
 
 
-def by_paths(listing: Listing, query: Query) -> tuple[Sequence[Entry], list[Verdict]]:
-    """The files that neither their paths nor the values of their folders rule out."""
+def by_paths(listing: Listing, query: Query) -> tuple[Sequence[Entry], list[Verdict], bool]:
+    """The files that neither their paths nor the values of their folders rule out.
+
+    And whether nothing is left to be asked of these.
+    """
     predicate, path_name, fields = query.predicate, query.file_path, list(listing.partitions)
     if predicate is None or query.numbers_rows:
-        return listing.entries, []
+        return listing.entries, [], False
     if path_name is not None:
         if path_name in listing.partitions.names:
             raise name_is_taken(listing.name, path_name)
@@ -121,7 +124,7 @@ def by_paths(listing: Listing, query: Query) -> tuple[Sequence[Entry], list[Verd
         if field.name in tested
     }
     if not nodes:
-        return listing.entries, []
+        return listing.entries, [], False
 
     def find(path: Path) -> Found | None:
         node = nodes.get(spelled(path))
@@ -129,7 +132,7 @@ def by_paths(listing: Listing, query: Query) -> tuple[Sequence[Entry], list[Verd
 
     condition = resolve(predicate, find, listing.name)
     if isinstance(condition, bool):
-        return listing.entries if condition else (), []
+        return listing.entries if condition else (), [], False
 
     def values(leaf: SchemaNode) -> pa.ChunkedArray:
         return listing.paths() if leaf.name == path_name else listing.folder_values(leaf.name)
@@ -137,7 +140,8 @@ def by_paths(listing: Listing, query: Query) -> tuple[Sequence[Entry], list[Verd
     true = true_rows(condition, values)
     kept = tuple(entry for entry, may in zip(listing.entries, true, strict=True) if may)
     source = "paths" if path_name in nodes else "folders"
-    return kept, [Verdict("file", source, len(kept), len(listing.entries) - len(kept))]
+    dropped = Verdict("file", source, len(kept), len(listing.entries) - len(kept))
+    return kept, [dropped], len(nodes) == len(tested) and path_name not in nodes
 
 
 def tell(
@@ -150,17 +154,21 @@ def tell(
             record_pruned(verdict.told(file.name, file, read))
 
 
+Blocks: TypeAlias = Sequence[tuple[OpenFile, Sequence[Block]]]
+"""Some blocks of files that share their fields."""
+
+
 def by_statistics(
-    file: OpenFile, condition: Condition, blocks: Sequence[Block]
+    condition: Condition, files: Blocks
 ) -> tuple[dict[AnyCheck, Decisions], Decisions]:
     """What statistics prove about each check of a condition, and about all of it, in each block."""
     decisions: dict[AnyCheck, Decisions] = {}
     for check in checks_of(condition):
         if isinstance(check, Computed):
-            decisions[check] = _of_computed(file, check, blocks)
-            continue
-        bounds = requests.run(file.reader.block_bounds(blocks, check.leaf), file.fetch)
-        decisions[check] = decide(check, bounds)
+            decisions[check] = _of_computed(files, check)
+        else:
+            decisions[check] = decide(check, _bounds(files, check.leaf))
+    blocks = [block for _, own in files for block in own]
 
     def decided(part: AnyCheck | InRows) -> Decisions:
         return _by_numbers(part, blocks) if isinstance(part, InRows) else decisions[part]
@@ -176,22 +184,29 @@ def _by_numbers(numbers: InRows, blocks: Sequence[Block]) -> Decisions:
     return Decisions(counts == 0, counts == [block.num_rows for block in blocks])
 
 
-def _of_computed(file: OpenFile, check: Computed, blocks: Sequence[Block]) -> Decisions:
+def _bounds(files: Blocks, leaf: SchemaNode) -> Bounds:
+    first, blocks = files[0]
+    if first.reader.tells_bounds:
+        return first.reader.bounds_of_files([(file.reader, own) for file, own in files], leaf)
+    assert len(files) == 1
+    return requests.run(first.reader.block_bounds(blocks, leaf), first.fetch)
+
+
+def _of_computed(files: Blocks, check: Computed) -> Decisions:
     """What the statistics of two leaves prove about a comparison of theirs, or of nulls."""
     leaf, pair = check.only_leaf, pair_of(check)
+    count = sum(len(own) for _, own in files)
     if leaf is not None:
-        bounds = requests.run(file.reader.block_bounds(blocks, leaf), file.fetch)
+        bounds = _bounds(files, leaf)
         entries = pa.chunked_array([], leaf.arrow_type)
         true = true_of_entries(check, entries, may_be_null=True) if bounds.all_null.any() else None
-        nothing = np.zeros(len(blocks), np.bool_)
+        nothing = np.zeros(count, np.bool_)
         return Decisions(
             bounds.all_null if true is False else nothing, bounds.all_null if true else nothing
         )
     if pair is None:
-        return Decisions.unknown(len(blocks))
-    left, right = (
-        requests.run(file.reader.block_bounds(blocks, leaf), file.fetch) for leaf in pair[:2]
-    )
+        return Decisions.unknown(count)
+    left, right = (_bounds(files, leaf) for leaf in pair[:2])
     return decide_pair(pair[2], left, right)
 
 

@@ -21,7 +21,7 @@ class Window:
     tail: int | None = None
 
     def __bool__(self) -> bool:
-        return self != Window()
+        return (self.skip, self.head, self.tail) != (None, None, None)
 
     @property
     def is_over(self) -> bool:

@@ -31,6 +31,7 @@ from fretsaw.engine.under_way import (
 from fretsaw.errors import FileFormatError
 from fretsaw.model.schema import SchemaNode
 from fretsaw.model.selection import RowSelection
+from fretsaw.model.trace import is_tracing
 from fretsaw.predicates.condition import leaves_of
 from fretsaw.storage import buffer_pool
 from fretsaw.storage.requests import Kept
@@ -62,6 +63,9 @@ def _shaped(planner: Planner, shape_of: Callable[[OpenFile], Shape[T]]) -> Itera
     window = planner.query.window
     backward = planner.query.predicate is not None and window.tail is not None
     for plan in planner.file_plans():
+        if not plan.placement.blocks:
+            del plan  # not to keep the file open
+            continue
         checked = leaves_of(plan.condition)
         shape: Shape[T] | None = None
 
@@ -70,7 +74,8 @@ def _shaped(planner: Planner, shape_of: Callable[[OpenFile], Shape[T]]) -> Itera
         ) -> list[SchemaNode]:
             return [*shape_of(file).leaves, *more]
 
-        if plan.condition is not False:  # nobody asks what files without a match would give
+        # Nobody asks what files without a match would give.
+        if plan.condition is not False and is_tracing():
             tell(plan.file, plan.verdicts(), leaves)
         few = window.rows_needed is not None
         for blocks, verdicts in planner.block_plans(plan, few, backward):

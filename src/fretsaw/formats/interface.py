@@ -105,6 +105,8 @@ class FileReader(ABC):
     """What is known of the schema: files with the same one may share it."""
     metadata: Mapping[bytes, bytes] = MappingProxyType({})
     """The key-value pairs of the footer."""
+    tells_bounds: bool = False
+    """Whether `bounds_of_files` says what footers know, of many files at once."""
     created_by: str | None = None
     """The library that wrote the file, as far as the file says so."""
 
@@ -140,6 +142,13 @@ class FileReader(ABC):
         """What the footer says about the values of a leaf, in each of these blocks."""
         yield from ()
         return Bounds.unknown([block.num_rows for block in blocks])
+
+    @staticmethod
+    def bounds_of_files(
+        files: Sequence[tuple["FileReader", Sequence[Block]]], leaf: SchemaNode
+    ) -> Bounds:
+        """The same in blocks of files that share their fields, where no byte need be read."""
+        raise NotImplementedError
 
     def page_bounds(
         self, blocks: Sequence[BlockReader], leaf: SchemaNode

@@ -13,7 +13,7 @@ from types import ModuleType
 
 from fretsaw.model.locks import importing
 
-PROTOCOL = 1
+PROTOCOL = 2
 """What the functions of the kernels take and give, as a number that both sides must agree on."""
 
 

@@ -2,6 +2,7 @@
 
 import importlib
 from dataclasses import dataclass
+from functools import cache
 from typing import cast
 
 from fretsaw.errors import FileFormatError
@@ -51,9 +52,13 @@ def open_file(
     known = next((one for one in FORMATS if one.ends(end)), None)
     if known is None:
         raise (yield from _not_known(name, size))
+    return (yield from _module(known.reader).open_file(name, size, tail, options, like))
+
+
+@cache
+def _module(name: str) -> FormatModule:
     with importing:
-        module = cast(FormatModule, importlib.import_module(known.reader))
-    return (yield from module.open_file(name, size, tail, options, like))
+        return cast(FormatModule, importlib.import_module(name))
 
 
 def _not_known(name: str, size: int) -> Steps[FileFormatError]:

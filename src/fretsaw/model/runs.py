@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 Int64Array: TypeAlias = NDArray[np.int64]
 RowRuns: TypeAlias = tuple[NDArray[Any], NDArray[Any]]
 
+_ZERO = np.zeros(1, np.int64)
+
 
 def runs_of(mask: NDArray[np.bool_]) -> RowRuns:
     """The runs of rows that a mask is true for."""
@@ -50,7 +52,7 @@ def sorted_edges(*edges: Int64Array, row_count: int) -> NDArray[Any]:
 
 def invert(starts: Int64Array, ends: Int64Array, row_count: int) -> RowRuns:
     """The runs of the other rows."""
-    starts, ends = np.append(0, ends), np.append(starts, row_count)
+    starts, ends = np.concatenate((_ZERO, ends)), np.concatenate((starts, (row_count,)))
     # Only the first and the last gap can be empty: runs never adjoin.
     inner = slice(int(ends[0] == 0), ends.size - int(starts[-1] == row_count))
     return starts[inner], ends[inner]
@@ -58,14 +60,16 @@ def invert(starts: Int64Array, ends: Int64Array, row_count: int) -> RowRuns:
 
 def between(starts: Int64Array, ends: Int64Array, start: int, stop: int) -> RowRuns:
     """The runs, or parts of them, that lie in the rows `start` to `stop`."""
-    first = np.searchsorted(ends, start, side="right")
+    first = ends.searchsorted(start, side="right")
     # No rows are in no run, not even where they are in the middle of one.
-    last = np.searchsorted(starts, stop, side="left") if start < stop else first
+    last = starts.searchsorted(stop, side="left") if start < stop else first
     return np.maximum(starts[first:last], start), np.minimum(ends[first:last], stop)
 
 
 def count_in(starts: Int64Array, ends: Int64Array) -> int:
     """How many rows are in the runs."""
+    if len(starts) < 2:
+        return int(ends[0]) - int(starts[0]) if len(starts) else 0
     # Either sum may wrap around 2**64; their difference, taken modulo 2**64, is exact.
     return (int(ends.sum()) - int(starts.sum())) % 2**64
 
@@ -80,8 +84,9 @@ def counts_before(starts: Int64Array, ends: Int64Array, rows: Int64Array) -> Int
     """How many rows of runs lie before each of these rows."""
     if not starts.size:
         return np.zeros(rows.size, dtype=np.int64)
-    run = np.maximum(np.searchsorted(starts, rows, side="right") - 1, 0)
-    behind = np.clip(ends[run] - rows, 0, ends[run] - starts[run])
+    run = np.maximum(starts.searchsorted(rows, side="right") - 1, 0)
+    ends_of = ends[run]
+    behind = np.minimum(np.maximum(ends_of - rows, 0), ends_of - starts[run])
     before: Int64Array = counts_up_to_ends(starts, ends)[run] - behind
     return before
 
@@ -89,7 +94,7 @@ def counts_before(starts: Int64Array, ends: Int64Array, rows: Int64Array) -> Int
 def cuts_after(starts: Int64Array, ends: Int64Array, counts: Int64Array) -> Int64Array:
     """Rows to cut at, so that just so many rows of runs lie before each cut."""
     counts_at_ends = counts_up_to_ends(starts, ends)
-    run = np.searchsorted(counts_at_ends, counts, side="left")
+    run = counts_at_ends.searchsorted(counts, side="left")
     return (ends - counts_at_ends)[run] + counts
 
 

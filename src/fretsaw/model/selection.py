@@ -30,6 +30,7 @@ from fretsaw.model.row_arguments import (
 from fretsaw.model.runs import Int64Array
 
 _MANY_RUNS = 16  # one in so many rows
+_ZERO, _NOTHING = np.zeros(1, np.int64), np.zeros(0, np.int64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,19 +95,23 @@ class RowSelection:
         ends = np.ascontiguousarray(ends, dtype=np.int64)
         starts.setflags(write=False)
         ends.setflags(write=False)
-        values = (starts, ends, row_count, runs.count_in(starts, ends), None)
-        for name, value in zip(self.__slots__, values, strict=True):
-            object.__setattr__(self, name, value)
+        set_field = object.__setattr__
+        set_field(self, "starts", starts)
+        set_field(self, "ends", ends)
+        set_field(self, "row_count", row_count)
+        set_field(self, "selected_count", runs.count_in(starts, ends))
+        set_field(self, "_bits", None)
 
     @classmethod
     def all(cls, row_count: SupportsIndex) -> RowSelection:
         """Every one of `row_count` rows."""
-        return cls.none(row_count).invert()
+        count = to_length(row_count)
+        return cls.of_runs(_ZERO, np.array([count]), count) if count else cls.none(0)
 
     @classmethod
     def none(cls, row_count: SupportsIndex) -> RowSelection:
         """Not one of `row_count` rows."""
-        return cls.of_runs(np.empty(0), np.empty(0), to_length(row_count))
+        return cls.of_runs(_NOTHING, _NOTHING, to_length(row_count))
 
     @classmethod
     def from_filters(cls, arrays: Iterable[ArrayLike]) -> RowSelection:
@@ -268,6 +273,11 @@ class RowSelection:
         self._check_fits(other)
         if not (self.skipped_count and other.skipped_count):
             return self if self.skipped_count else other
+        if not (self.selected_count and other.selected_count):
+            return other if self.selected_count else self
+        for one, many in ((self, other), (other, self)):
+            if len(one.starts) == 1:
+                return many.between(int(one.starts[0]), int(one.ends[0]))
         edges = self._edges_with(other.starts, other.ends)
         return self.of_runs(*runs.overlap(*edges), self.row_count)
 
@@ -289,6 +299,8 @@ class RowSelection:
         >>> ~RowSelection.from_ranges([(2, 4)], 9)
         RowSelection(7 of 9 rows: 0:2, 4:9)
         """
+        if not self.selected_count or not self.skipped_count:
+            return self.none(self.row_count) if self.selected_count else self.all(self.row_count)
         gaps = runs.invert(self.starts, self.ends, self.row_count)
         return self.of_runs(*gaps, self.row_count)
 
@@ -322,6 +334,8 @@ class RowSelection:
         start, stop = to_row_count(start), to_row_count(stop)
         if not start <= stop <= self.row_count:
             raise ValueError(f"rows {start} to {stop} do not fit {self.row_count} rows")
+        if stop - start == self.row_count:
+            return self
         starts, ends = runs.between(self.starts, self.ends, start, stop)
         return self.of_runs(starts - start, ends - start, stop - start)
 

@@ -33,6 +33,10 @@ class Decisions:
         """Nothing is proven."""
         return cls(np.zeros(count, np.bool_), np.zeros(count, np.bool_))
 
+    def between(self, begin: int, end: int) -> "Decisions":
+        """Those for some of the blocks or pages."""
+        return Decisions(self.none[begin:end], self.all[begin:end])
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Proof:

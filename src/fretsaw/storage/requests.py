@@ -124,6 +124,8 @@ def fetch(source: Source, wave: Wave, allocate: Allocate = pa.allocate_buffer) -
     All that is to be read is handed to the source at once. Ranges are joined with others that are
     wanted for the same reason.
     """
+    if len(wave) == 1 and len(wave[0].ranges) == 1 and not (wave[0].common or wave[0].likely):
+        return _fetch_one(source, wave[0].ranges[0], wave[0].why, allocate)
     wanted: dict[Why, list[Range]] = {}
     for request in wave:
         ranges = wanted.setdefault(request.why, [])
@@ -150,6 +152,17 @@ def fetch(source: Source, wave: Wave, allocate: Allocate = pa.allocate_buffer) -
 
 
 _EMPTY = pa.py_buffer(b"")
+
+
+def _fetch_one(source: Source, place: Range, why: Why, allocate: Allocate) -> list[pa.Buffer]:
+    """The same of a single range: thousands of small files have no other."""
+    _require_inside(source, [place], why)
+    offset, length = place
+    if not length:
+        return [_EMPTY]
+    found = source.read_ranges([place], allocate)
+    record_read(source.name, offset, length, why)
+    return found
 
 
 def _read_on(place: Range, likely: range, gap: int) -> Range:

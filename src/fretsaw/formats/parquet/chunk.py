@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fretsaw.formats.parquet.chain import Chain
-from fretsaw.formats.parquet.footer import chunk_start
+from fretsaw.formats.parquet.outline import chunk_start
 from fretsaw.formats.parquet.writer import Writer
 from fretsaw.model.blocks import Block
 from fretsaw.model.schema import SchemaNode

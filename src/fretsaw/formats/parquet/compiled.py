@@ -63,7 +63,7 @@ class _Described:
 
 
 class CompiledDecoder:
-    """Decodes the leaves of one file; what all their parts have in common is found out once."""
+    """Decodes leaves of one schema; what all their parts have in common is found out once."""
 
     def __init__(self, kernels: ModuleType, verify: bool, always_compressed: bool) -> None:
         self._kernels = kernels

@@ -14,10 +14,18 @@ from fretsaw.errors import FileFormatError
 from fretsaw.formats.interface import ReadOptions
 from fretsaw.formats.parquet import metadata
 from fretsaw.formats.parquet.chain import Chain, chain
+from fretsaw.formats.parquet.compiled import CompiledDecoder, compiled_decoder
 from fretsaw.formats.parquet.decode import ARROW_SCHEMA, open_small, schema_footer
 from fretsaw.formats.parquet.footer import Footer
 from fretsaw.formats.parquet.schema import Ambiguous, as_text, field_node, for_arrow
-from fretsaw.formats.parquet.statistics import Order, order_of
+from fretsaw.formats.parquet.statistics import (
+    Order,
+    Trusts,
+    counts_nulls,
+    definition_levels,
+    order_of,
+)
+from fretsaw.formats.parquet.writer import writer_of
 from fretsaw.model.locks import once
 from fretsaw.model.schema import SchemaNode
 
@@ -39,6 +47,8 @@ class Fields:
         self._unreadable: dict[int, Exception] = {}
         self._leaves: dict[int, tuple[Any, Chain]] = {}
         self._orders: dict[tuple[int, bool], Order | None] = {}
+        self._trusts: dict[tuple[int, bool, bool, str | None], Trusts] = {}
+        self._decoders: dict[bool, CompiledDecoder | None] = {}
 
     def fit(self, footer: Footer) -> bool:
         """Whether a file has these fields."""
@@ -76,6 +86,31 @@ class Fields:
         if key not in self._orders:
             self._orders[key] = order_of(self._leaves[leaf.leaf_index][0], leaf)
         return self._orders[key]
+
+    def trusts(self, leaf: SchemaNode, is_ordered: bool, created_by: str | None) -> Trusts:
+        """What can be believed of what a file says about the values of a leaf.
+
+        `is_ordered` says whether the file claims an order that is known.
+        """
+        key = leaf.leaf_index, leaf.as_stored, is_ordered, created_by
+        if key not in self._trusts:
+            levels, order = definition_levels(self.chain(leaf).elements), self.order(leaf)
+            is_old = order is not None and not order.was_defined
+            self._trusts[key] = Trusts(
+                column_order=is_ordered and not (is_old and writer_of(created_by).compares_signed),
+                counts_nulls=counts_nulls(created_by),
+                no_nulls=levels == 1,
+                flat=not leaf.is_repeated,
+                levels=levels,
+            )
+        return self._trusts[key]
+
+    def decoder(self, always_compressed: bool) -> CompiledDecoder | None:
+        """What decodes the leaves by the kernels, if there are any."""
+        if always_compressed not in self._decoders:
+            decoder = compiled_decoder(self._options.verify, always_compressed)
+            self._decoders[always_compressed] = decoder
+        return self._decoders[always_compressed]
 
     def _describe_alone(self, position: int) -> None:
         """Describe a field that may be one that cannot be read: it is of no use, others are."""

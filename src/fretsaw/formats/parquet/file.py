@@ -2,6 +2,7 @@
 
 import binascii
 from collections.abc import Sequence
+from itertools import groupby
 from typing import Any
 
 from fretsaw.formats.interface import ReadOptions
@@ -16,8 +17,6 @@ from fretsaw.formats.parquet.statistics import (
     Trusts,
     chunk_bounds,
     chunk_null_counts,
-    counts_nulls,
-    definition_levels,
 )
 from fretsaw.formats.parquet.writer import writer_of
 from fretsaw.formats.shared import Translation
@@ -68,27 +67,28 @@ class ParquetFile:
 
     def trusts(self, leaf: SchemaNode) -> Trusts:
         """What can be believed of what the file says about the values of a leaf."""
-        with self.errors.of("its footer"):
+        try:
             orders = self.footer.outline.column_orders
-        known = leaf.leaf_index < len(orders) and bool(orders[leaf.leaf_index])
-        levels = definition_levels(self.fields.chain(leaf).elements)
-        order = self.order(leaf)
-        if self.writer.compares_signed and order is not None and not order.was_defined:
-            known = False
-        return Trusts(
-            column_order=known,
-            counts_nulls=counts_nulls(self.footer.outline.created_by),
-            no_nulls=levels == 1,
-            flat=not leaf.is_repeated,
-            levels=levels,
-        )
-
-    def chunk_bounds(self, blocks: Sequence[Block], leaf: SchemaNode) -> Bounds:
-        """What the footer says about the values of a leaf's chunks."""
-        chunks = [self.indexed(block, leaf) for block in blocks]
-        return chunk_bounds(chunks, row_counts(blocks), self.order(leaf), self.trusts(leaf))
+        except metadata.MalformedThrift:
+            with self.errors.of("its footer"):
+                raise
+        is_known = leaf.leaf_index < len(orders) and bool(orders[leaf.leaf_index])
+        return self.fields.trusts(leaf, is_known, self.footer.outline.created_by)
 
     def null_counts(self, blocks: Sequence[Block], leaf: SchemaNode) -> Int64s:
         """How many nulls each of a leaf's chunks has; -1 where that is not known."""
         chunks = [self.indexed(block, leaf) for block in blocks]
         return chunk_null_counts(chunks, row_counts(blocks), self.trusts(leaf))
+
+
+def chunk_bounds_of(
+    files: Sequence[tuple[ParquetFile, Sequence[Block]]], leaf: SchemaNode
+) -> Bounds:
+    """What footers say about the values of a leaf's chunks, in files that share their fields."""
+    order, alike = files[0][0].order(leaf), []
+    for trusts, group in groupby(files, lambda each: each[0].trusts(leaf)):
+        each = [(file, block) for file, blocks in group for block in blocks]
+        chunks = [file.indexed(block, leaf) for file, block in each]
+        rows = row_counts([block for _, block in each])
+        alike.append(chunk_bounds(chunks, rows, order, trusts))
+    return alike[0] if len(alike) == 1 else Bounds.joined(alike)

@@ -6,7 +6,6 @@ file.
 """
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -48,7 +47,8 @@ def read_footer(name: str, size: int, tail: pa.Buffer, like: Footer | None = Non
 
     If its schema is that of another one, they share their spans.
     """
-    trailer = tail.to_pybytes()[-_TRAILER:]
+    known = tail.to_pybytes()
+    trailer = known[-_TRAILER:]
     if trailer.endswith(metadata.ENCRYPTED_MAGIC):
         raise FileFormatError(
             f"{name}: its footer is encrypted; fretsaw has no keys, decrypt the file first"
@@ -60,12 +60,11 @@ def read_footer(name: str, size: int, tail: pa.Buffer, like: Footer | None = Non
             f"{name}: claims a footer of {length} bytes in a file of {size}; "
             f"it is truncated or corrupt, write or copy it again"
         )
-    if length + _TRAILER > tail.size:
-        (data,) = yield Request([(end - length, length)], "footer")
-    else:
-        data = tail.slice(tail.size - _TRAILER - length, length)
+    stored = known[-_TRAILER - length : -_TRAILER]
+    if len(stored) < length:
+        (missing,) = yield Request([(end - length, length - len(stored))], "footer")
+        stored = missing.to_pybytes() + stored
     try:
-        stored = data.to_pybytes()
         outline = read_outline(stored)
         if length - outline.length not in (0, _SIGNATURE):
             raise _Invalid(f"it ends after {outline.length} of its {length} bytes")
@@ -132,10 +131,7 @@ def _block(
     num_rows, compressed = group.num_rows, group.total_compressed_size
     if num_rows is None or num_rows < 0 or first_row + num_rows >= 1 << 63:
         raise _Invalid(f"row group {ordinal} claims {num_rows} rows")
-    offset = group.file_offset or 0
-    if leaves:
-        first = outline.chunk(metadata.ColumnChunk, ordinal, 0).meta_data
-        offset = chunk_start(first) if first else offset
+    offset = (group.file_offset or 0) if group.start is None else group.start
     if not num_rows or compressed is None:
         chunks = [outline.chunk(metadata.ColumnChunk, ordinal, leaf) for leaf in range(leaves)]
         columns = [chunk.meta_data for chunk in chunks if chunk.meta_data]
@@ -150,13 +146,3 @@ def _block(
     return Block(
         ordinal, first_row, num_rows, offset, compressed, max(0, group.total_byte_size or 0)
     )
-
-
-def chunk_start(column: Any) -> int:
-    """Where a column chunk begins: at its dictionary page, if it has one.
-
-    An offset of 0 means that there is none, and one behind the data is not believed.
-    """
-    data: int = column.data_page_offset or 0
-    dictionary: int = column.dictionary_page_offset or 0
-    return dictionary if 0 < dictionary < data else data

@@ -26,6 +26,18 @@ class RowGroup(NamedTuple):
     num_rows: int | None
     file_offset: int | None
     total_compressed_size: int | None
+    start: int | None
+    """Where its first column chunk begins, as far as that is said."""
+
+
+def chunk_start(column: Any) -> int:
+    """Where a column chunk begins: at its dictionary page, if it has one.
+
+    An offset of 0 means that there is none, and one behind the data is not believed.
+    """
+    data: int = column.data_page_offset or 0
+    dictionary: int = column.dictionary_page_offset or 0
+    return dictionary if 0 < dictionary < data else data
 
 
 class ParsedOutline:
@@ -36,7 +48,7 @@ class ParsedOutline:
         self.num_rows: int | None = parsed.num_rows
         self.created_by: str | None = parsed.created_by
         self.key_values = parsed.key_values
-        self.row_groups = [RowGroup(*group) for group in parsed.row_groups]
+        self.row_groups = list(map(RowGroup._make, parsed.row_groups))
         self._data = data
         self._parsed = parsed
         self._chunks: dict[tuple[type, int, int], Any] = {}
@@ -118,6 +130,7 @@ class DecodedOutline:
                 group.num_rows,
                 group.file_offset,
                 group.total_compressed_size,
+                _start(group.columns),
             )
             for group in groups
         ]
@@ -155,6 +168,11 @@ class DecodedOutline:
 
     def has_schema_of(self, other: "Outline") -> bool:
         return isinstance(other, DecodedOutline) and self._elements == other._elements
+
+
+def _start(columns: Sequence[Any] | None) -> int | None:
+    first = columns[0].meta_data if columns else None
+    return chunk_start(first) if first else None
 
 
 Outline: TypeAlias = ParsedOutline | DecodedOutline

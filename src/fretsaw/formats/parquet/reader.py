@@ -7,11 +7,10 @@ import pyarrow as pa
 
 from fretsaw.formats.interface import BlockReader, FileReader, Found, Part, ReadOptions, Search
 from fretsaw.formats.parquet.block import RowGroup, bounds_of_pages, chunk_name
-from fretsaw.formats.parquet.compiled import compiled_decoder
 from fretsaw.formats.parquet.cut import ParquetPart
 from fretsaw.formats.parquet.decode import ARROW_SCHEMA, decode
 from fretsaw.formats.parquet.fields import Fields
-from fretsaw.formats.parquet.file import ParquetFile
+from fretsaw.formats.parquet.file import ParquetFile, chunk_bounds_of
 from fretsaw.formats.parquet.footer import read_footer
 from fretsaw.formats.parquet.pages import CorruptPage
 from fretsaw.formats.shared import ARROW_ERRORS, Leaves, OutOfRange, decode_together
@@ -38,10 +37,11 @@ class ParquetReader(FileReader):
 
     format = "parquet"
     index_name = "column index"
+    tells_bounds = True
 
     def __init__(self, file: ParquetFile) -> None:
         self._file = file
-        self._compiled = compiled_decoder(file.options.verify, file.writer.always_compresses)
+        self._compiled = file.fields.decoder(file.writer.always_compresses)
         self.footer_size = len(file.footer.data)
         self.blocks = file.footer.blocks
         self.fields: Fields = file.fields
@@ -65,7 +65,14 @@ class ParquetReader(FileReader):
 
     def block_bounds(self, blocks: Sequence[Block], leaf: SchemaNode) -> Steps[Bounds]:
         yield from ()
-        return self._file.chunk_bounds(blocks, leaf)
+        return self.bounds_of_files([(self, blocks)], leaf)
+
+    @staticmethod
+    def bounds_of_files(
+        files: Sequence[tuple[FileReader, Sequence[Block]]], leaf: SchemaNode
+    ) -> Bounds:
+        own = cast(Sequence[tuple[ParquetReader, Sequence[Block]]], files)
+        return chunk_bounds_of([(reader._file, blocks) for reader, blocks in own], leaf)
 
     def page_bounds(
         self, blocks: Sequence[BlockReader], leaf: SchemaNode

@@ -4,6 +4,7 @@ Arrow works around the same faults; what is read here without Arrow must do so t
 """
 
 import re
+from functools import lru_cache
 from typing import NamedTuple
 
 _NUMBERS = re.compile(r"\s*(\d+)(?:\.(\d+))?(?:\.(\d+))?")
@@ -42,6 +43,7 @@ class Writer(NamedTuple):
         return any(self.is_before(*fixed) for fixed in _SIGNED_BOUNDS)
 
 
+@lru_cache
 def writer_of(created_by: str | None) -> Writer:
     """The writer that a footer names, such as `parquet-mr version 1.10.1 (build 0ab)`."""
     name, _, version = (created_by or "").partition(" version ")
