@@ -80,8 +80,8 @@ class Values(ABC):
         while base.key == "dot":
             parts.append(base.expression)
             base = base.this
-        parts += [base.args.get(part) for part in ("this", "table", "db", "catalog")]
-        names = [part for part in reversed(parts) if part is not None]
+        around = (base.args.get(part) for part in ("this", "table", "db", "catalog"))
+        names = [*parts, *(part for part in around if part is not None)][::-1]
         if base.key != "column" or any(name.key != "identifier" for name in names):
             raise self.error(node, f"a column is expected here; {SUPPORTED}")
         path = tuple(str(name.this) for name in names)
