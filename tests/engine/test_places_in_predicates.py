@@ -50,6 +50,16 @@ def places(lake: Path) -> pa.Table:
 
 CONDITIONS = [
     "index < 3",
+    "index % 60 = 9",
+    "index + 1 > 199 or v = index",
+    "v - index > 80 and k < 2",
+    "not (index - 1 < 195)",
+    "coalesce(v, index) = 130",
+    "case when k = 1 then index else 0 end = 71",
+    "index % 7 = 3 and index < 40 and s = 's0'",
+    "contains(path, '4.bin') and index % 2 = 1 and v > 50",
+    "length(path) > 3 and index * index = 100",
+    "lower(path) like '%2.bin' and v > 90",
     "index >= 198",
     "index = 70 or index = 120",
     "index between 69 and 71 and v > 50",
@@ -105,7 +115,11 @@ def test_only_pages_of_the_rows_are_read(tmp_path: Path) -> None:
     pq.write_table(
         table, path, write_page_index=True, max_rows_per_page=1000, row_group_size=50_000
     )
-    for condition in ("index >= 60000 and index < 60010", "index in (60000, 60009)"):
+    for condition in (
+        "index >= 60000 and index < 60010",
+        "index % 60000 < 10 and index % 50000 >= 10000",
+        "index in (60000, 60009)",
+    ):
         with fs.trace() as by_number:
             scan = fs.scan(path).with_row_index().filter(condition)
             assert set(scan.to_arrow()["n"].to_pylist()) <= set(range(60_000, 60_010))

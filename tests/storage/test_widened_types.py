@@ -172,6 +172,10 @@ PAIRS = [
     (U32, F64, F64),
     (pa.decimal128(9, 2), pa.decimal128(5, 4), pa.decimal128(11, 4)),
     (pa.decimal128(38, 0), pa.decimal128(10, 10), pa.decimal256(48, 10)),
+    (I64, pa.decimal128(9, 2), pa.decimal128(21, 2)),
+    (U64, pa.decimal128(20, 0), pa.decimal128(20, 0)),
+    (I8, pa.decimal128(5, 4), pa.decimal128(7, 4)),
+    (U32, pa.decimal256(40, 30), pa.decimal256(40, 30)),
     (pa.decimal128(18, 3), pa.decimal128(18, 3), pa.decimal128(18, 3)),
     (pa.timestamp("ms"), pa.timestamp("ns"), pa.timestamp("ns")),
     (pa.timestamp("us", "UTC"), pa.timestamp("ms", "UTC"), pa.timestamp("us", "UTC")),
@@ -212,6 +216,8 @@ MISMATCHED = [
     (U64, F64),
     (I64, pa.string()),
     (pa.decimal256(76, 0), pa.decimal128(10, 10)),
+    (I64, pa.decimal256(76, 60)),
+    (F32, pa.decimal128(5, 1)),
     (pa.timestamp("us"), pa.timestamp("us", "UTC")),
     (pa.date32(), pa.timestamp("us")),
     (pa.bool_(), I8),
@@ -257,6 +263,12 @@ TESTED: list[tuple[list[tuple[pa.DataType, list[Any]]], list[Any]]] = [
         [D("1.5"), D("1.49995"), D("-2"), D("-2.00005"), 9999, D("9999.9")],
     ),
     (
+        [(I64, [-2, 2, 3, None]), (pa.decimal128(9, 2), [D("2.00"), D("2.01"), D("-2.5"), None])],
+        [2, D("2.00"), D("2.005"), D("-2.5"), -2, 10**30],
+    ),
+    ([(pa.null(), [None, None]), (I64, [1, None, 3])], [1, 2, 3]),
+    ([(pa.null(), [None]), (pa.string(), ["a", None, "b"])], ["a", "ab"]),
+    (
         [
             (pa.timestamp("ms"), [dt.datetime(2024, 1, 1, microsecond=5000), None]),
             (
@@ -299,6 +311,93 @@ def test_a_predicate_means_the_same_in_every_file(
         parts = scan.filter(col("x") == literals[0]).splits(1)
         expected = scan.filter(col("x") == literals[0]).count()
         assert sum(pickle.loads(pickle.dumps(part)).count() for part in parts) == expected
+
+
+WIDER: list[tuple[list[tuple[pa.DataType, list[Any]]], list[tuple[Any, Callable[[Any], bool]]]]] = [
+    (
+        [(I8, [-128, 0, 5, None]), (I64, [2**40, 5, None])],
+        [
+            (col("x") * 2 == 10, lambda x: x == 5),
+            (col("x") % 5 == 0, lambda x: x % 5 == 0),
+            (col("x") < col("n"), lambda x: False),
+            (fs.when(col("x") > 6).then(1).otherwise(2) == 1, lambda x: x > 6),
+            (col("x").cast("float64") / 2 > 2, lambda x: x > 4),
+        ],
+    ),
+    (
+        [(I32, [3, None, -7]), (F64, [3.5, None, math.nan])],
+        [
+            (col("x") / 2 == 1.5, lambda x: x == 3),
+            (col("x") + 0.25 > 3, lambda x: not x <= 2.75),
+            (col("x").abs() >= 7, lambda x: not abs(x) < 7),
+        ],
+    ),
+    (
+        [(I64, [10, None, -3]), (pa.decimal128(9, 2), [D("10.00"), D("0.25"), None])],
+        [(col("x") * 3 == 30, lambda x: x == 10), (col("x") - D("0.25") == 0, lambda x: x == 0.25)],
+    ),
+    (
+        [
+            (pa.timestamp("ms", "UTC"), [dt.datetime(2024, 1, 31, 23, 59, tzinfo=UTC), None]),
+            (pa.timestamp("us", "UTC"), [dt.datetime(2024, 2, 1, tzinfo=UTC)]),
+        ],
+        [
+            (col("x").month() == 2, lambda x: x.month == 2),
+            (col("x").truncate("month") < dt.datetime(2024, 2, 1, tzinfo=UTC), lambda x: x.day > 1),
+        ],
+    ),
+    (
+        [(pa.null(), [None, None]), (pa.string(), ["Ab", None, "c"])],
+        [
+            (col("x").lower() == "ab", lambda x: x == "Ab"),
+            (col("x").contains("b"), lambda x: "b" in x),
+        ],
+    ),
+]
+
+
+@pytest.mark.parametrize(("files", "tests"), WIDER, ids=lambda x: str(x)[:30])
+def test_expressions_mean_the_same_in_every_file(
+    files: list[tuple[pa.DataType, list[Any]]], tests: list[tuple[Any, Callable[[Any], bool]]]
+) -> None:
+    for turned in (files, files[::-1]):
+        stored = [parquet(values, kind) for kind, values in turned]
+        values = [value for _, some in turned for value in some]
+        numbers = [n for _, some in turned for n in range(len(some))]
+        for indexes in (True, False):
+            scan = fs.scan(stored, types="widen", indexes=indexes)
+            for predicate, holds in tests:
+                expected = [
+                    n
+                    for n, v in zip(numbers, values, strict=True)
+                    if v is not None and (holds(v) if "col('n')" not in repr(predicate) else v < n)
+                ]
+                found = scan.filter(predicate).select("n").to_arrow()["n"].to_pylist()
+                assert found == expected, predicate
+                parts = scan.filter(predicate).splits(1)
+                assert sum(pickle.loads(pickle.dumps(part)).count() for part in parts) == len(found)
+            lost = scan.filter(fs.coalesce(col("x")).is_null()).count()
+            assert lost == values.count(None)
+
+
+def test_nulls_of_no_type_take_any_type() -> None:
+    kinds = [pa.struct({"a": I64}), pa.list_(pa.string()), pa.map_(pa.string(), I8), pa.date32()]
+    values: list[Any] = [{"a": 1}, ["x"], [("k", 1)], dt.date(2024, 1, 1)]
+    for kind, value in zip(kinds, values, strict=True):
+        files = [parquet([None, None], pa.null()), parquet([value, None], kind)]
+        for turned in (files, files[::-1]):
+            scan = fs.scan(turned, types="widen")
+            expected = [None, None, value, None] if turned is files else [value, None, None, None]
+            assert scan.to_arrow()["x"].to_pylist() == expected
+            assert [row["x"] for row in scan] == expected
+            assert scan.filter(col("x").is_null()).count() == 3
+            assert scan.filter(col("x").is_not_null()).count() == 1
+        with pytest.raises(fs.SchemaMismatchError, match="widen"):
+            fs.scan(files).to_arrow()
+    files = [parquet([None], pa.null()), parquet([[{"a": 1}], []], pa.list_(kinds[0]))]
+    scan = fs.scan(files, types="widen").select("n")
+    assert scan.filter(col("x.a").any() == 1).to_arrow()["n"].to_pylist() == [0]
+    assert scan.filter(col("x.a").all() == 1).to_arrow()["n"].to_pylist() == [0, 1]
 
 
 def test_integers_are_never_nan_and_zero_has_no_sign_there() -> None:
@@ -437,6 +536,69 @@ def test_structs_in_lists_gain_fields() -> None:
     ]
     assert scan.filter(col("x.a").any() > 1).count() == 1
     assert scan.filter(col("x.b").any() == "x").count() == 1
+
+
+INNER_OLD: list[Any] = [[], None, [{"a": 1}], [None], [{"a": None}, {"a": 2}]]
+INNER_NEW: list[Any] = [[], [{"a": 1, "b": 5, "c": [{"d": 7}]}], [{"a": None, "b": None, "c": []}]]
+ELEMENT = pa.struct({"a": I32})
+ELEMENT_NEW = pa.struct({"a": I32, "b": I64, "c": pa.list_(pa.struct({"d": I8}))})
+
+
+def three_valued(fold: str, truths: list[bool | None] | None) -> bool | None:
+    """SQL's OR or AND over the elements of a list; of none that there is, unknown."""
+    if truths is None:
+        return None
+    decisive = fold == "any"
+    if decisive in truths:
+        return decisive
+    return None if None in truths else not decisive
+
+
+@pytest.mark.parametrize("types", ["same", "widen"])
+@pytest.mark.parametrize("fold", ["any", "all"])
+def test_elements_without_a_field_have_nulls_there(fold: str, types: Any) -> None:
+    files = [
+        parquet(INNER_OLD, pa.list_(ELEMENT)),
+        parquet(INNER_NEW, pa.list_(ELEMENT_NEW)),
+        parquet([None, None], pa.list_(ELEMENT)),
+    ]
+    lists = [*INNER_OLD, *INNER_NEW, None, None]
+    numbers = [n for some in (INNER_OLD, INNER_NEW, [None, None]) for n in range(len(some))]
+    scan = fs.scan(files, types=types, missing="null").select("n")
+
+    def field(element: Any, name: str) -> Any:
+        return None if element is None else element.get(name)
+
+    def inner(element: Any) -> bool | None:
+        held = field(element, "c")
+        return three_valued(fold, None if held is None else [e["d"] > 6 for e in held])
+
+    def above_four(element: Any) -> bool | None:
+        value = field(element, "b")
+        return None if value is None else value > 4
+
+    b, c = col("x.b"), col("x.c.d")
+    tests: list[tuple[Any, Callable[[Any], bool | None]]] = [
+        (getattr(b, fold)() > 4, above_four),
+        (getattr(b, fold)().is_null(), lambda e: field(e, "b") is None),
+        (getattr(b, fold)().is_not_null(), lambda e: field(e, "b") is not None),
+        (getattr(c, fold)() > 6, inner),
+    ]
+    if types == "widen":  # else lists of other structs are other lists
+        whole = getattr(col("x"), fold)
+        tests += [
+            (whole(fs.element("b") > 4), above_four),
+            (whole(fs.element("b").is_null()), lambda e: field(e, "b") is None),
+            (whole(getattr(fs.element("c"), fold)(fs.element("d") > 6)), inner),
+        ]
+    for predicate, truth in tests:
+        known = [three_valued(fold, None if v is None else [truth(e) for e in v]) for v in lists]
+        for wanted, asked in ((True, predicate), (False, ~predicate)):
+            found = scan.filter(asked).to_arrow()["n"].to_pylist()
+            expected = [n for n, found in zip(numbers, known, strict=True) if found is wanted]
+            assert found == expected, asked
+            parts = [pickle.loads(pickle.dumps(part)) for part in scan.filter(asked).splits(1)]
+            assert sum(part.count() for part in parts) == len(expected)
 
 
 def test_a_column_that_only_the_last_file_has(tmp_path: Path) -> None:

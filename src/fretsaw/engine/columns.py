@@ -4,7 +4,7 @@ Files with one schema share how they fill the columns (`FileColumns`), and the c
 predicate becomes for them.
 """
 
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Container, Sequence
 from dataclasses import replace
 
 import pyarrow as pa
@@ -14,8 +14,8 @@ from fretsaw.engine.filling import FileColumns, fill
 from fretsaw.engine.paths import READ_ALL, TEST_ANOTHER, find_column, lacks_column, name_is_taken
 from fretsaw.engine.request import ScanRequest
 from fretsaw.engine.row_numbers import number_node
-from fretsaw.engine.target import Target, target_of, union, widened_node, widest, without
-from fretsaw.engine.widened_tests import as_stored, as_widened
+from fretsaw.engine.target import Target, target_of, tested_part, union, widest, without
+from fretsaw.engine.widened_tests import as_stored, tested_column
 from fretsaw.errors import ColumnNotFoundError
 from fretsaw.model.locks import once
 from fretsaw.model.schema import Path, SchemaNode, spelled
@@ -38,6 +38,8 @@ class Columns:
         self._settled = request.target
         self._of_schema: dict[object, FileColumns] = {}
         self._conditions: dict[object, Condition] = {}
+        self._introducing: list[OpenFile] = []
+        """Files that are the first to have a column that is tested."""
 
     @once
     def schema(self) -> pa.Schema:
@@ -53,9 +55,8 @@ class Columns:
         """Check what was asked for against the file that settles it; no data is read."""
         _ = self.schema
         if self._query.predicate is not None:
-            if self._missing_is_null and not self._listing.is_split:
-                for file, _ in self._where_found(self._checked, self._made, TEST_ANOTHER):
-                    self.condition(file)
+            while self._introducing:
+                self.condition(self._introducing.pop())
             self.condition(self._files.first)
 
     def of(self, file: OpenFile) -> FileColumns:
@@ -93,12 +94,7 @@ class Columns:
             if name in constants:
                 return constants[name]
             try:
-                top, node = find_column(file.reader, file.name, path, TEST_ANOTHER)
-                wide = widened_node(self.target, path) if self._request.widens_types else None
-                if wide is None:
-                    return top, node
-                leaves.update((leaf.leaf_index, leaf) for leaf in node.leaves())
-                return as_widened(top, node, wide)
+                found = tested_column(file, path, tested.get(path), self._request)
             except ColumnNotFoundError as error:
                 if error.is_ambiguous:
                     raise
@@ -107,7 +103,13 @@ class Columns:
                 if self._settled is None and file is self._files.first:
                     raise
                 raise lacks_column(file.name, name, self.target.source) from None
+            if found is None:
+                return pa.scalar(None)
+            own = file.reader.describe([file.reader.field_names.index(found[0].name)])[1][0]
+            leaves.update((leaf.leaf_index, leaf) for leaf in own.leaves())
+            return found
 
+        tested = dict(self.target.tested)
         resolved = resolve(self._query.predicate, find, file.name)
         self._conditions[key] = as_stored(resolved, leaves)
         return self._conditions[key]
@@ -125,54 +127,60 @@ class Columns:
         if self._request.widens_types and listing.several:
             return self._widened_target()
         if self._missing_is_null:
-            # Any file may be the first to have a column.
-            targets = [
-                target_of(file.reader, file.name, found, listing.partitions, listing.several)
-                for file, found in self._where_found(columns, listing.partitions.names)
-            ]
-            if targets:
-                return union(targets, columns)
+            return self._found_target()
         first = self._files.settling
         return target_of(first.reader, first.name, columns, listing.partitions, listing.several)
+
+    def _found_target(self) -> Target:
+        """The columns of all files, and what the predicate tests; any may be the first to have one.
+
+        Files are opened up to the first that lacks nothing that those before it lack.
+        """
+        listing, columns = self._listing, self._query.columns
+        wanted = _Search(columns or (), listing.partitions.names)
+        checked = _Search(self._checked, self._made, TEST_ANOTHER)
+        targets: list[Target] = []
+        tested: dict[Path, SchemaNode] = {}
+        for file in self._files.all_in_order():
+            found = None if columns is None else wanted.found_in(file)
+            target = target_of(file.reader, file.name, found, listing.partitions, listing.several)
+            targets.append(target)
+            new = checked.found_in(file)
+            for path in new:
+                if spelled(path) not in self._made:
+                    tested[path] = tested_part(file.reader, file.name, path)
+            if new:
+                self._introducing.append(file)
+            if columns is not None and not wanted.missing and not checked.missing:
+                break
+        wanted.require_all()
+        checked.require_all()
+        return replace(union(targets, columns), tested=tuple(tested.items()))
 
     def _widened_target(self) -> Target:
         """The columns with types that hold what every file has, and what the predicate tests."""
         partitions, columns = self._listing.partitions, self._query.columns
         targets: list[Target] = []
         tested: dict[Path, SchemaNode] = {}
-        absent: dict[Path, ColumnNotFoundError] = {}
+        wanted = _Search(columns or (), partitions.names)
+        checked = _Search(self._checked, self._made, TEST_ANOTHER)
         for file in self._files.all_in_order():
             found: Sequence[Path] | None = columns
             if columns is not None and (targets or self._missing_is_null):
-                found = [c for c in columns if self._has(file, c, partitions.names, absent)]
+                wanted.found_in(file)
+                found = [column for column in columns if wanted.has(file, column)]
             targets.append(target_of(file.reader, file.name, found, partitions, True))
+            if checked.found_in(file):
+                self._introducing.append(file)
             for path in self._checked:
-                if self._has(file, path, self._made, {}) and spelled(path) not in self._made:
-                    _, node = find_column(file.reader, file.name, path, TEST_ANOTHER)
+                if spelled(path) not in self._made and checked.has(file, path):
+                    node = tested_part(file.reader, file.name, path)
                     widest(tested, path, node, file.name, self._missing_is_null)
-        for column, error in absent.items():
-            if not any(column in paths for target in targets for paths in target.asked):
-                raise error
+        if self._missing_is_null:
+            wanted.require_all()
+            checked.require_all()
         whole = union(targets, columns, self._missing_is_null, widens_types=True)
         return replace(whole, tested=tuple(tested.items()))
-
-    def _has(
-        self,
-        file: OpenFile,
-        column: Path,
-        made: Container[str],
-        absent: dict[Path, ColumnNotFoundError],
-    ) -> bool:
-        """Whether a file has a column, or it is made for it; `absent` are those that it has not."""
-        try:
-            if spelled(column) not in made:
-                find_column(file.reader, file.name, column)
-        except ColumnNotFoundError as error:
-            if error.is_ambiguous:
-                raise
-            absent.setdefault(column, error)
-            return False
-        return True
 
     @once
     def _checked(self) -> Sequence[Path]:
@@ -189,35 +197,38 @@ class Columns:
         added = filter(None, (self._query.row_index, self._query.file_path))
         return frozenset((*self._listing.partitions.names, *added))
 
-    def _where_found(
-        self,
-        columns: Sequence[Path] | None,
-        made: Container[str],
-        if_repeated: str = READ_ALL,
-    ) -> Iterator[tuple[OpenFile, Sequence[Path] | None]]:
-        """For each file, the columns that no file before it has; no predicate leaves one out.
 
-        Those that are `made` of where a file lies need not be in any.
-        """
-        missing = list(columns or [])
-        error: ColumnNotFoundError | None = None
-        for file in self._files.all_in_order():
-            if columns is None:
-                yield file, None
-                continue
-            found = []
-            for column in missing:
-                try:
-                    if spelled(column) not in made:
-                        find_column(file.reader, file.name, column, if_repeated)
-                    found.append(column)
-                except ColumnNotFoundError as not_here:
-                    if not_here.is_ambiguous:
-                        raise
-                    error = error or not_here
-            yield file, found
-            missing = [column for column in missing if column not in found]
-            if not missing:
-                return
-        if missing and error is not None:
-            raise error
+class _Search:
+    """Columns that are looked for in one file after the other."""
+
+    def __init__(
+        self, columns: Sequence[Path], made: Container[str], if_repeated: str = READ_ALL
+    ) -> None:
+        self.missing = list(columns)
+        """Those that no file has so far."""
+        self._made = made
+        self._if_repeated = if_repeated
+        self._error: ColumnNotFoundError | None = None
+
+    def has(self, file: OpenFile, column: Path) -> bool:
+        """Whether a file has a column, or it is made for it."""
+        try:
+            if spelled(column) not in self._made:
+                find_column(file.reader, file.name, column, self._if_repeated)
+        except ColumnNotFoundError as error:
+            if error.is_ambiguous:
+                raise
+            self._error = self._error or error
+            return False
+        return True
+
+    def found_in(self, file: OpenFile) -> list[Path]:
+        """Those of the missing columns that a file has."""
+        found = [column for column in self.missing if self.has(file, column)]
+        self.missing = [column for column in self.missing if column not in found]
+        return found
+
+    def require_all(self) -> None:
+        """Refuse a column that no file has."""
+        if self.missing and self._error is not None:
+            raise self._error

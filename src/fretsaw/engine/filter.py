@@ -21,7 +21,7 @@ from fretsaw.formats.interface import Found, OutsideBounds, Search
 from fretsaw.model.blocks import Bounds, PageIndex
 from fretsaw.model.schema import SchemaNode
 from fretsaw.model.selection import RowSelection
-from fretsaw.predicates.bound import NotComputable
+from fretsaw.predicates.bound import ROW_NUMBER, NotComputable
 from fretsaw.predicates.condition import (
     AnyCheck,
     Check,
@@ -149,10 +149,10 @@ class _Finder:
         try:
             true = true_rows(check, partial(self._values, rows=rows))
         except NotComputable as error:
-            names = ", ".join(repr(".".join(leaf.path)) for leaf in check.leaves)
-            asked = check.text if isinstance(check, Computed) else ""
+            assert isinstance(check, Computed)  # comparisons are always computed
+            names = ", ".join(repr(".".join(leaf.path)) for leaf in check.inputs)
             raise PredicateError(
-                f"{self._file.name}: {asked} cannot be computed for a row of column {names}: "
+                f"{self._file.name}: {check.text} cannot be computed for a row of column {names}: "
                 f"{error}; leave such rows to another branch of fs.when(...)"
             ) from None
         return rows.and_then(RowSelection.from_filters([true]))
@@ -188,6 +188,9 @@ class _Finder:
         return rows.and_then(RowSelection.from_filters([matches(check, found)]))
 
     def _values(self, leaf: SchemaNode, rows: RowSelection) -> pa.ChunkedArray:
+        if leaf.leaf_index == ROW_NUMBER:
+            numbers = rows.indices() + self._plan.block.first_row
+            return pa.chunked_array([pa.array(numbers, pa.int64())])
         kept = self._stored if leaf.as_stored else self.decoded
         before = kept.get(leaf.leaf_index)
         missing = rows if before is None else rows & ~before.rows

@@ -6,15 +6,18 @@ files and blocks before anything else is asked of them.
 """
 
 from bisect import bisect_left, bisect_right
+from contextlib import suppress
+from dataclasses import replace
 from functools import reduce
 
+import numpy as np
 import pyarrow as pa
 
 from fretsaw.engine.query import Query
-from fretsaw.errors import PredicateTypeError
 from fretsaw.model.schema import Path, SchemaNode, spelled
 from fretsaw.model.selection import RowSelection
 from fretsaw.predicates.bind import resolve
+from fretsaw.predicates.bound import ROW_NUMBER, Bound, NotComputable, constant
 from fretsaw.predicates.columns import Found
 from fretsaw.predicates.condition import (
     Check,
@@ -27,15 +30,13 @@ from fretsaw.predicates.condition import (
     some,
 )
 from fretsaw.predicates.expression import columns_of
-from fretsaw.predicates.value_set import EVERYTHING, NOTHING, ValueSet
-
-_NUMBER = -2
-"""The leaf index of what no file has."""
+from fretsaw.predicates.rows import true_rows
+from fretsaw.predicates.value_set import EVERYTHING, NOTHING, Booleans, ValueSet
 
 
 def number_node(name: str) -> SchemaNode:
     """The column of row numbers, as predicates see it."""
-    return SchemaNode(name, (name,), "leaf", False, pa.int64(), leaf_index=_NUMBER)
+    return SchemaNode(name, (name,), "leaf", False, pa.int64(), leaf_index=ROW_NUMBER)
 
 
 def possible_numbers(query: Query, source: str) -> ValueSet | None:
@@ -74,13 +75,11 @@ def rows_numbered(numbers: ValueSet, start: int, end: int) -> RowSelection:
 def in_file(condition: Condition, first_row: int, total: int) -> Condition:
     """A condition for the rows of a file that begins at `first_row`."""
     match condition:
-        case Check() if condition.leaf.leaf_index == _NUMBER:
+        case Check() if condition.leaf.leaf_index == ROW_NUMBER:
             return _only(rows_numbered(_numbers(condition), first_row, first_row + total))
-        case Computed() if any(leaf.leaf_index == _NUMBER for leaf in condition.leaves):
-            raise PredicateTypeError(
-                f"{condition.text}: the number of a row can be compared with numbers, "
-                f"and nothing can be computed of it"
-            )
+        case Computed(truth, inputs=inputs) if first_row:
+            if any(leaf.leaf_index == ROW_NUMBER for leaf in inputs):
+                return replace(condition, truth=_numbered_from(truth, first_row))
         case Every(parts):
             return every(in_file(part, first_row, total) for part in parts)
         case Some(parts):
@@ -93,11 +92,28 @@ def in_block(condition: Condition, start: int, end: int) -> Condition:
     match condition:
         case InRows(rows):
             return _only(rows.slice(start, end))
+        case Computed(leaves=()):
+            with suppress(NotComputable):  # told with its file when the row is evaluated
+                return _only(RowSelection.from_filters([_true_of(condition, start, end)]))
         case Every(parts):
             return every(in_block(part, start, end) for part in parts)
         case Some(parts):
             return some(in_block(part, start, end) for part in parts)
     return condition
+
+
+def _numbered_from(value: Bound, first_row: int) -> Bound:
+    """What is computed of the numbers of rows in a file, of those in the whole scan."""
+    if value.function == "leaf" and value.options[0].leaf_index == ROW_NUMBER:
+        return Bound("+", pa.int64(), (value, constant(pa.scalar(first_row))))
+    operands = tuple(_numbered_from(operand, first_row) for operand in value.operands)
+    return replace(value, operands=operands)
+
+
+def _true_of(condition: Computed, start: int, end: int) -> Booleans:
+    """For each row of a file from `start` to `end`, whether what its number alone decides is so."""
+    numbers = pa.chunked_array([pa.array(np.arange(start, end))])
+    return true_rows(condition, lambda _: numbers)
 
 
 def _only(rows: RowSelection) -> Condition:

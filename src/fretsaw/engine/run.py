@@ -299,7 +299,7 @@ class Execution(Generic[T_co]):
             leaves_of(work.plan.condition),
             0 if few else self._piece_bytes,
         )
-        width = sum(index.width for index in (*searched, *chunks))
+        width = max(sum(index.width for index in (*searched, *chunks)), 1)
         most, backward = self._piece_bytes / width, self._window.tail is not None
         pieces: Iterable[RowSelection]
         if few:

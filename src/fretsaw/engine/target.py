@@ -6,7 +6,14 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
-from fretsaw.engine.paths import READ_ALL, SCAN_ALONE, find_column, top_level, types_differ
+from fretsaw.engine.paths import (
+    READ_ALL,
+    SCAN_ALONE,
+    TEST_ANOTHER,
+    find_column,
+    top_level,
+    types_differ,
+)
 from fretsaw.errors import ColumnNotFoundError
 from fretsaw.formats.interface import FileReader
 from fretsaw.model.schema import Path, SchemaNode, spelled, with_nulls
@@ -28,7 +35,8 @@ class Target:
     names: tuple[str, ...] | None = None
     """The names of a file of which all columns are asked for, and nothing else."""
     tested: tuple[tuple[Path, SchemaNode], ...] = ()
-    """What predicates test, as all files together have it, where types are widened."""
+    """What predicates test, in the top-level fields that it lies in: as the first file has it, or
+    all files together where types are widened."""
 
 
 def target_of(
@@ -176,12 +184,10 @@ def without(target: Target, dropped: Sequence[Path]) -> Target:
     )
 
 
-def widened_node(target: Target, path: Path) -> SchemaNode | None:
-    """A column that a predicate tests, as all files together have it; None: nobody knows."""
-    known = dict(target.tested).get(path)
-    if known is not None:
-        return known
-    return SchemaNode("", (), "struct", False, pa.null(), target.nodes).find(path)
+def tested_part(reader: FileReader, file: str, path: Path) -> SchemaNode:
+    """The top-level field of a column that predicates test, with nothing but that column."""
+    top, node = find_column(reader, file, path, TEST_ANOTHER)
+    return top.pruned({leaf.leaf_index for leaf in node.leaves()})
 
 
 def made_up(field: pa.Field) -> SchemaNode:

@@ -10,9 +10,14 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 
-from fretsaw.errors import PredicateTypeError
-from fretsaw.model.schema import SchemaNode, value_type
-from fretsaw.model.widening import is_same, retyped
+from fretsaw.engine.files import OpenFile
+from fretsaw.engine.paths import TEST_ANOTHER, find_column, top_level
+from fretsaw.engine.request import ScanRequest
+from fretsaw.errors import ColumnNotFoundError
+from fretsaw.model.schema import Path, SchemaNode, value_type
+from fretsaw.model.widening import completed, is_same, retyped
+from fretsaw.predicates.bound import ABSENT, Bound
+from fretsaw.predicates.columns import steps_to
 from fretsaw.predicates.condition import Check, Computed, Condition, Every, Some, every, some
 from fretsaw.predicates.value_set import NAN_KEY, NOTHING, ValueSet, float_at, float_key
 
@@ -21,12 +26,37 @@ _BEYOND = 1 << 600
 """Above every integer that a column can hold."""
 
 
-def as_widened(
-    top: SchemaNode, node: SchemaNode, wide: SchemaNode
-) -> tuple[SchemaNode, SchemaNode]:
-    """A column of a file, and the field that it lies in, with the types of the whole scan."""
-    typed = retyped(node, wide) if node.kind == wide.kind else node
-    return _with_node(top, typed), typed
+def tested_column(
+    file: OpenFile, path: Path, wide: SchemaNode | None, request: ScanRequest
+) -> tuple[SchemaNode, SchemaNode] | None:
+    """A column of a file and the field that it lies in, as the whole scan has them.
+
+    What the file lacks inside of a field is there as an absent one; None: it has no such field.
+    """
+    reader = file.reader
+    try:
+        top, node = find_column(reader, file.name, path, TEST_ANOTHER)
+    except ColumnNotFoundError as error:
+        if error.is_ambiguous or wide is None or reader.field_names.count(wide.name) != 1:
+            raise
+        _, (top,) = reader.describe([reader.field_names.index(wide.name)])
+        if pa.types.is_null(top.arrow_type):
+            return None
+        if not request.missing_is_null:
+            raise
+        _, below = top_level([wide.name], path, file.name)
+        found = wide if below is None else wide.find(below)
+        if found is None:
+            raise
+        node = found
+    if wide is None:
+        return top, node
+    if request.missing_is_null:
+        top = completed(top, wide, ABSENT)
+    if request.widens_types:
+        top = retyped(top, wide)
+    *_, node = steps_to(top, node)
+    return top, node
 
 
 def as_stored(condition: Condition, leaves: Mapping[int, SchemaNode]) -> Condition:
@@ -34,9 +64,9 @@ def as_stored(condition: Condition, leaves: Mapping[int, SchemaNode]) -> Conditi
     match condition:
         case Check():
             return _stored(condition, leaves.get(condition.leaf.leaf_index))
-        case Computed():
-            for leaf in condition.leaves:
-                _require_same(leaf, leaves.get(leaf.leaf_index), condition.text)
+        case Computed(truth, inputs=inputs):
+            own = tuple(_own(leaf, leaves) for leaf in inputs)
+            return replace(condition, truth=_of_stored(truth, leaves), inputs=own)
         case Every(parts):
             return every(as_stored(part, leaves) for part in parts)
         case Some(parts):
@@ -44,24 +74,23 @@ def as_stored(condition: Condition, leaves: Mapping[int, SchemaNode]) -> Conditi
     return condition
 
 
-def _require_same(leaf: SchemaNode, own: SchemaNode | None, text: str) -> None:
-    """What is computed needs the type that a file stores."""
-    if own is not None and not leaf.as_stored and not is_same(leaf.arrow_type, own.arrow_type):
-        raise PredicateTypeError(
-            f"{text}: {'.'.join(leaf.path)!r} is {own.arrow_type} in one file and "
-            f"{leaf.arrow_type} in others; compare the column itself, or scan these files apart"
-        )
+def _own(leaf: SchemaNode, leaves: Mapping[int, SchemaNode]) -> SchemaNode:
+    """A leaf as a file stores it."""
+    return leaf if leaf.as_stored else leaves.get(leaf.leaf_index, leaf)
 
 
-def _with_node(top: SchemaNode, node: SchemaNode) -> SchemaNode:
-    """A tree in which a node stands in the place of the one with its path."""
-    if top.path == node.path:
-        return node
-    children = tuple(
-        _with_node(child, node) if child.path == node.path[: len(child.path)] else child
-        for child in top.children
-    )
-    return replace(top, children=children)
+def _of_stored(value: Bound, leaves: Mapping[int, SchemaNode]) -> Bound:
+    """What is computed of leaves of the whole scan, of those of one file."""
+    if value.function not in ("leaf", "element"):
+        return replace(value, operands=tuple(_of_stored(o, leaves) for o in value.operands))
+    leaf, *rest = value.options
+    own = _own(leaf, leaves)
+    if is_same(leaf.arrow_type, own.arrow_type):
+        return replace(value, options=(own, *rest))
+    if pa.types.is_nested(value.type):
+        return replace(value, options=(own, *rest))
+    stored = replace(value, type=value_type(own), options=(own, *rest))
+    return Bound("as", value.type, (stored,))
 
 
 def _stored(check: Check, leaf: SchemaNode | None) -> Condition:
@@ -78,13 +107,16 @@ def _stored(check: Check, leaf: SchemaNode | None) -> Condition:
 def _of_type(values: ValueSet, wide: pa.DataType, stored: pa.DataType) -> ValueSet:
     """The values of a type that are in a set of values of one that holds them all."""
     types = pa.types
+    if types.is_null(stored):
+        return NOTHING
     if types.is_floating(wide) and types.is_integer(stored):
         return _moved(values, _first_integer)
     if types.is_floating(wide) and stored.bit_width < wide.bit_width:
         dtype = np.dtype(stored.to_pandas_dtype())
         return _moved(values, lambda cut: _first_float(cut, dtype))
     if types.is_decimal(wide):
-        return _divided(values, 10 ** (wide.scale - stored.scale))
+        scale = stored.scale if types.is_decimal(stored) else 0
+        return _divided(values, 10 ** (wide.scale - scale))
     if types.is_timestamp(wide) or types.is_time(wide) or types.is_duration(wide):
         return _divided(values, _PER_SECOND[wide.unit] // _PER_SECOND[stored.unit])
     return values

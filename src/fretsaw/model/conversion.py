@@ -46,6 +46,8 @@ def chain_array(chain: NodeChain, array: pa.Array) -> pa.Array:
 def _converted(array: pa.Array, kind: pa.DataType) -> pa.Array:
     if array.type == kind:
         return array
+    if pa.types.is_null(array.type):
+        return pa.nulls(len(array), kind)
     if isinstance(array, pa.ExtensionArray) and not isinstance(kind, pa.BaseExtensionType):
         array = array.storage
     types = pa.types

@@ -28,6 +28,9 @@ def is_same(one: pa.DataType, other: pa.DataType) -> bool:
 
 def merged(one: SchemaNode, other: SchemaNode, gains_fields: bool) -> SchemaNode:
     """The column that holds what both hold; structs may differ in their fields if they may gain."""
+    for node, beside in ((one, other), (other, one)):
+        if pa.types.is_null(node.arrow_type):  # it has no values to hold
+            return beside.optional()
     if one.kind != other.kind:
         raise NoWiderType(f"{one.arrow_type} and {other.arrow_type}")
     same = one.physical_type == other.physical_type, one.logical_type == other.logical_type
@@ -48,6 +51,8 @@ def merged(one: SchemaNode, other: SchemaNode, gains_fields: bool) -> SchemaNode
 
 def holds(wide: SchemaNode, node: SchemaNode, gains_fields: bool) -> bool:
     """Whether a column holds all that a file has of it; fields may be missing if it gains them."""
+    if pa.types.is_null(node.arrow_type):
+        return True
     if wide.kind != node.kind:
         return False
     if node.is_leaf:
@@ -77,6 +82,8 @@ def numbered(node: SchemaNode, first: int = 0) -> SchemaNode:
 
 def retyped(node: SchemaNode, like: SchemaNode) -> SchemaNode:
     """A file's node with the types that its leaves have in the whole scan."""
+    if node.kind != like.kind:  # nulls of no type, beside something that has one
+        return node
     if node.is_leaf:
         wide = like.arrow_type
         is_utc = pa.types.is_timestamp(wide) and wide.tz is not None
@@ -87,6 +94,25 @@ def retyped(node: SchemaNode, like: SchemaNode) -> SchemaNode:
         for child in node.children
     )
     return replace(node, children=children)
+
+
+def completed(node: SchemaNode, like: SchemaNode, index: int) -> SchemaNode:
+    """A file's node with the fields that it lacks, whose leaves all have one index."""
+    known = {child.name: child for child in node.children}
+    children = tuple(
+        completed(child, other, index)
+        for child in node.children
+        for other in [next((c for c in like.children if c.name == child.name), child)]
+    )
+    if node.is_struct and like.is_struct:
+        missing = (child for child in like.children if child.name not in known)
+        children += tuple(_renumbered(child, index) for child in missing)
+    return replace(node, children=children)
+
+
+def _renumbered(node: SchemaNode, index: int) -> SchemaNode:
+    children = tuple(_renumbered(child, index) for child in node.children)
+    return replace(node, children=children, leaf_index=index if node.is_leaf else node.leaf_index)
 
 
 def _merged_children(
@@ -129,8 +155,8 @@ def _wider(one: SchemaNode, other: SchemaNode) -> pa.DataType:
     found: pa.DataType | None = None
     if all(types.is_integer(kind) or types.is_floating(kind) for kind in both):
         found = _wider_number(left, right)
-    elif all(map(types.is_decimal, both)):
-        found = _wider_decimal(left, right)
+    elif all(types.is_integer(kind) or types.is_decimal(kind) for kind in both):
+        found = _wider_decimal(*map(_as_decimal, both))
     elif all(map(types.is_timestamp, both)):
         found = _finer_timestamp(one, other)
     elif all(map(types.is_time, both)):
@@ -161,6 +187,13 @@ def _wider_number(left: pa.DataType, right: pa.DataType) -> pa.DataType | None:
 def _integer_bits(kind: pa.DataType) -> int:
     """Bits of the largest value."""
     return int(kind.bit_width) - (0 if pa.types.is_unsigned_integer(kind) else 1)
+
+
+def _as_decimal(kind: pa.DataType) -> pa.DataType:
+    """The decimals that hold all integers of a type; decimals are themselves."""
+    if pa.types.is_decimal(kind):
+        return kind
+    return pa.decimal128(len(str(2 ** _integer_bits(kind))), 0)
 
 
 def _wider_decimal(left: pa.DataType, right: pa.DataType) -> pa.DataType | None:

@@ -8,6 +8,11 @@ import pyarrow as pa
 
 from fretsaw.model.schema import SchemaNode
 
+ROW_NUMBER = -2
+"""The leaf index of the numbers of rows, which no file has."""
+ABSENT = -3
+"""The leaf index of what other files have, and this one lacks."""
+
 
 class NotComputable(ValueError):
     """A row for which there is no value: a result that does not fit, a cast that fails."""

@@ -11,14 +11,9 @@ from typing import TypeAlias
 import pyarrow as pa
 
 from fretsaw.model.schema import Path, SchemaNode, value_type
-from fretsaw.predicates.bound import Bound, Host, constant, leaf_value
+from fretsaw.predicates.bound import ABSENT, Bound, Host, constant, leaf_value
 from fretsaw.predicates.expression import Column, Element
 from fretsaw.predicates.literals import UnfitLiteral
-
-ABSENT = -3
-"""The leaf index of what other files have, and this one lacks."""
-ROW_NUMBER = -2
-"""The leaf index of the numbers of rows, which no file has."""
 
 Found: TypeAlias = tuple[SchemaNode, SchemaNode] | pa.Scalar
 """A column and the top-level field that it lies in, or the value that it has in all of a file."""

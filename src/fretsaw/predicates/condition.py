@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from fretsaw.model.schema import SchemaNode
 from fretsaw.model.selection import RowSelection
-from fretsaw.predicates.bound import Bound
+from fretsaw.predicates.bound import ROW_NUMBER, Bound
 from fretsaw.predicates.expression import Fold
 from fretsaw.predicates.value_set import NOTHING, ValueSet
 
@@ -68,13 +68,18 @@ class Computed:
     truth: Bound
     text: str
     """As the user wrote it."""
-    leaves: tuple[SchemaNode, ...]
-    """The leaves to decode, each once."""
+    inputs: tuple[SchemaNode, ...]
+    """The leaves that it is computed of, each once; the numbers of rows may be among them."""
+
+    @property
+    def leaves(self) -> tuple[SchemaNode, ...]:
+        """The leaves to decode."""
+        return tuple(leaf for leaf in self.inputs if leaf.leaf_index != ROW_NUMBER)
 
     @property
     def only_leaf(self) -> SchemaNode | None:
         """The leaf whose values alone decide, if there is one: not those of what it lies in."""
-        if len(self.leaves) > 1 or self.leaves[0].is_repeated:
+        if len(self.inputs) > 1 or not self.leaves or self.leaves[0].is_repeated:
             return None
         nested = any(pa.types.is_nested(leaf.type) for leaf in self.truth.leaves())
         return None if nested else self.leaves[0]

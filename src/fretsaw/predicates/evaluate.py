@@ -16,6 +16,7 @@ from fretsaw.model.locks import importing
 from fretsaw.predicates.condition import Check
 from fretsaw.predicates.value_set import (
     NAN_KEY,
+    NOTHING,
     Booleans,
     ValueSet,
     float_at,
@@ -169,7 +170,7 @@ def contained(values: ValueSet, array: pa.Array) -> Booleans:
     if isinstance(array, pa.DictionaryArray):
         found = contained(values, array.dictionary) & _valid(array.dictionary)
         return _of_entries(found, array.indices)
-    if pa.types.is_null(array.type):
+    if pa.types.is_null(array.type) or values == NOTHING:
         return np.zeros(len(array), np.bool_)
     numbers = _numbers(array)
     if numbers is not None:

@@ -13,6 +13,7 @@ import pyarrow as pa
 from fretsaw.model.blocks import Bounds
 from fretsaw.model.schema import SchemaNode
 from fretsaw.model.selection import RowSelection
+from fretsaw.predicates.bound import Bound
 from fretsaw.predicates.condition import AnyCheck, Check, Computed, Condition, Every, InRows, Some
 from fretsaw.predicates.operations import Comparison
 from fretsaw.predicates.value_set import NAN_KEY, Booleans, ValueSet
@@ -71,17 +72,23 @@ def pair_of(check: Computed) -> tuple[SchemaNode, SchemaNode, Comparison] | None
     """The two leaves that a test compares, if their bounds compare as their values do."""
     negated = check.truth.function == "not"
     test = check.truth.operands[0] if negated else check.truth
-    if test.function != "compare" or any(side.function != "leaf" for side in test.operands):
+    sides = [_as_stored(side) for side in test.operands]
+    if test.function != "compare" or any(side.function != "leaf" for side in sides):
         return None
-    left, right = test.operands
-    leaves = [side.options[0] for side in test.operands]
-    if any(leaf.is_repeated or leaf.as_stored for leaf in leaves):
+    left, right = sides
+    leaves = [side.options[0] for side in sides]
+    if any(leaf.is_repeated or leaf.as_stored or leaf.leaf_index < 0 for leaf in leaves):
         return None
-    kinds = {_key_kind(side.type) for side in test.operands}
+    kinds = {_key_kind(side.type) for side in sides}
     operator: Comparison = test.options[0]
     if len(kinds) > 1 or None in kinds:
         return None
     return left.options[0], right.options[0], _OPPOSITE[operator] if negated else operator
+
+
+def _as_stored(value: Bound) -> Bound:
+    """A value as a file stores it, where only its type is another one: the order is the same."""
+    return value.operands[0] if value.function == "as" else value
 
 
 def _key_kind(kind: pa.DataType) -> object:

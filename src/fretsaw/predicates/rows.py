@@ -21,11 +21,11 @@ def true_rows(condition: Condition, column_of: Callable[[SchemaNode], pa.Chunked
     match condition:
         case Check():
             return matches(condition, column_of(condition.leaf))
-        case Computed(truth, leaves=leaves):
+        case Computed(truth, inputs=inputs):
             with importing:  # kernels that most scans do without
                 from fretsaw.predicates import compute
 
-            return compute.true_of_leaves(truth, [(leaf, column_of(leaf)) for leaf in leaves])
+            return compute.true_of_leaves(truth, [(leaf, column_of(leaf)) for leaf in inputs])
         case Every(parts):
             found = np.all([true_rows(part, column_of) for part in parts], axis=0)
         case Some(parts):
