@@ -41,8 +41,8 @@ class Dialect(ABC):
         """A text in lower case."""
 
 
-class Condition(ABC):
-    """What a contestant can be asked to filter by."""
+class Tested(ABC):
+    """What must be read to test a condition: which columns, and where bounds leave it open."""
 
     by_dictionary = False
     """Whether dictionaries that hold all values rule out every row, in the data it is for."""
@@ -50,11 +50,7 @@ class Condition(ABC):
     @property
     @abstractmethod
     def columns(self) -> tuple[str, ...]:
-        """The columns that it tests."""
-
-    @abstractmethod
-    def of(self, dialect: Dialect) -> Any:
-        """The condition in the terms of a contestant."""
+        """The columns that are tested."""
 
     def leaves_open(
         self, least: Any, most: Any, has_nulls: bool, stored: Callable[[Any], Any]
@@ -65,6 +61,14 @@ class Condition(ABC):
     def only_value(self) -> Any:
         """The one value that matches, if this is a test of equality; else None."""
         return None
+
+
+class Condition(Tested):
+    """What a contestant can be asked to filter by."""
+
+    @abstractmethod
+    def of(self, dialect: Dialect) -> Any:
+        """The condition in the terms of a contestant."""
 
 
 @dataclass(frozen=True)
@@ -110,6 +114,17 @@ class Expression(Condition):
 
     def of(self, dialect: Dialect) -> Any:
         return self.say(dialect)
+
+
+@dataclass(frozen=True)
+class Listed(Tested):
+    """One of so many values of a column that some are between the bounds of every page."""
+
+    column: str
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return (self.column,)
 
 
 def _match(sign: str, value: Any, least: Any, most: Any) -> bool | None:

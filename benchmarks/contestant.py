@@ -61,6 +61,12 @@ class Contestant(Protocol):
     def filter(self, path: str, where: Condition, columns: Sequence[str] | None = None) -> pa.Table:
         """The rows that match, these columns of them; all columns if None."""
 
+    def filter_in(self, path: str, column: str, values: pa.Array) -> pa.Table:
+        """The rows whose column has one of these many values, all columns."""
+
+    def filter_text(self, path: str, condition: str) -> pa.Table:
+        """The rows that match a condition in SQL, all columns."""
+
     def find(self, path: str, where: Condition) -> pa.Table:
         """The one row that matches, all columns; nobody is told that there is only one."""
 

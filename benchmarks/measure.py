@@ -65,9 +65,11 @@ class Result:
     name: str
     what: str
     goal: float
+    """The ratio to reach, or seconds if `goal_in_seconds`."""
     seconds: Mapping[str, float]
     left_out: Mapping[str, str] = field(default_factory=dict)
     reads: Reads | None = None
+    goal_in_seconds: bool = False
     bytes_read: Mapping[str, int] = field(default_factory=dict)
     """What each contestant read, where that is known of the peers too: on Spark."""
 
@@ -78,6 +80,12 @@ class Result:
         if OURS not in self.seconds or not peers:
             return None
         return self.seconds[OURS] / min(peers)
+
+    @property
+    def met(self) -> bool | None:
+        """Whether the goal is reached; None if there is nothing to hold against it."""
+        reached = self.seconds.get(OURS) if self.goal_in_seconds else self.ratio
+        return None if reached is None else reached <= self.goal
 
     @property
     def wrong(self) -> bool:
@@ -94,7 +102,14 @@ def measure(
     able = {reader.name: reader for reader in contestants if reader.name not in left_out}
     timers = {name: _timer(workload, reader, sample) for name, reader in able.items()}
     seconds = race(timers, budget)
-    result = Result(workload.name, workload.what, workload.goal, seconds, left_out)
+    result = Result(
+        workload.name,
+        workload.what,
+        workload.goal,
+        seconds,
+        left_out,
+        goal_in_seconds=workload.goal_in_seconds,
+    )
     if OURS not in able:
         return result
     if not isinstance(able[OURS], OnSpark):

@@ -117,6 +117,16 @@ class Spark(OnSpark):
         frame = self._matching(path, where)
         return self._table(frame if columns is None else frame.select(*columns))
 
+    def filter_in(self, path: str, column: str, values: pa.Array) -> pa.Table:
+        wanted = session().createDataFrame(pa.table({column: values}))
+        frame = self._frame(path)
+        return self._table(
+            frame.join(_functions().broadcast(wanted), column, "left_semi").select(*frame.columns)
+        )
+
+    def filter_text(self, path: str, condition: str) -> pa.Table:
+        return self._table(self._frame(path).filter(condition))
+
     def find(self, path: str, where: Condition) -> pa.Table:
         return self.filter(path, where)
 

@@ -75,6 +75,12 @@ class Fretsaw:
     def filter(self, path: str, where: Condition, columns: Sequence[str] | None = None) -> pa.Table:
         return _selected(filtered(path, where), columns).to_arrow()
 
+    def filter_in(self, path: str, column: str, values: pa.Array) -> pa.Table:
+        return fs.scan(path).filter(fs.col(column).is_in(values)).to_arrow()
+
+    def filter_text(self, path: str, condition: str) -> pa.Table:
+        return fs.scan(path).filter(condition).to_arrow()
+
     def find(self, path: str, where: Condition) -> pa.Table:
         return self.filter(path, where)
 

@@ -7,8 +7,9 @@ file behind the last wanted row needs no footer, one before it does, because its
 condition needs, in blocks that statistics leave open, the column index and the pages of its
 column that this leaves open in turn: up to the last wanted row for a head, from the first one on
 for a tail. Where a Bloom filter can tell, its header and one block of it are needed, and nothing
-more of a row group without the value. Read through `thrift`, with specs of just the fields that
-matter here; field numbers are those of `parquet.thrift`.
+more of a row group without the value; where a dictionary can, the dictionary. Read through
+`thrift`, with specs of just the fields that matter here; field numbers are those of
+`parquet.thrift`.
 """
 
 import math
@@ -24,7 +25,7 @@ from thrift.Thrift import TType
 from thrift.TSerialization import deserialize
 
 from benchmarks import bloom
-from benchmarks.conditions import Condition
+from benchmarks.conditions import Tested
 from benchmarks.contestant import RowNumbers
 
 DICTIONARY_ENCODINGS = {2, 8}  # PLAIN_DICTIONARY, RLE_DICTIONARY
@@ -64,6 +65,7 @@ _ColumnMetaData = _record(
     (1, TType.I32, "type"),
     (3, TType.LIST, "path_in_schema", _STRINGS),
     (7, TType.I64, "total_compressed_size"),
+    (9, TType.I64, "data_page_offset"),
     (11, TType.I64, "dictionary_page_offset"),
     (12, TType.STRUCT, "statistics", _one(_Statistics)),
     (14, TType.I64, "bloom_filter_offset"),
@@ -109,7 +111,7 @@ def least_bytes(
     paths: Iterable[Path],
     rows: RowNumbers | None = None,
     columns: Sequence[str] | None = None,
-    where: Condition | None = None,
+    where: Tested | None = None,
     window: Literal["head", "tail"] | None = None,
 ) -> int:
     """Bytes that must be read for these rows (sorted; None: all) of these columns.
@@ -142,7 +144,7 @@ def least_bytes(
 
 
 def _looked_at(
-    rows: RowNumbers | None, where: Condition | None, window: str | None
+    rows: RowNumbers | None, where: Tested | None, window: str | None
 ) -> tuple[float, float]:
     """The rows `[start, end)` outside of which nothing need be known."""
     if rows is None or (where is not None and window is None):
@@ -163,7 +165,7 @@ def _chunk_bytes(
     chunk: Any,
     group_rows: int,
     rows: RowNumbers | None,
-    where: Condition | None,
+    where: Tested | None,
     look: tuple[float, float],
 ) -> int:
     """What one column chunk costs: indexes, pages and perhaps the dictionary.
@@ -180,6 +182,9 @@ def _chunk_bytes(
     if where is not None and _has_bloom_filter(where, chunk):
         total += bloom.header_bytes(chunk.meta_data.bloom_filter_length) + bloom.PROBE_BYTES
         where = where if _passes_bloom_filter(file, chunk, where) else None
+    if where is not None and where.by_dictionary:
+        total += chunk.meta_data.data_page_offset - chunk.meta_data.dictionary_page_offset
+        where = None
     if len(rows) == 0 and where is None:
         return total
     file.seek(chunk.offset_index_offset)
@@ -199,12 +204,12 @@ def _chunk_bytes(
     return total
 
 
-def _has_bloom_filter(where: Condition, chunk: Any) -> bool:
+def _has_bloom_filter(where: Tested, chunk: Any) -> bool:
     """Whether there is one that can tell: they know equal values alone."""
     return where.only_value() is not None and chunk.meta_data.bloom_filter_offset is not None
 
 
-def _passes_bloom_filter(file: BinaryIO, chunk: Any, where: Condition) -> bool:
+def _passes_bloom_filter(file: BinaryIO, chunk: Any, where: Tested) -> bool:
     kind = INTEGERS.get(chunk.meta_data.type)
     raw = stored(where.only_value())
     data = raw if kind is None else np.array(raw, kind).tobytes()
@@ -212,7 +217,7 @@ def _passes_bloom_filter(file: BinaryIO, chunk: Any, where: Condition) -> bool:
     return bloom.may_hold(file, *place, data)
 
 
-def _open_pages(file: BinaryIO, chunk: Any, where: Condition) -> set[int]:
+def _open_pages(file: BinaryIO, chunk: Any, where: Tested) -> set[int]:
     """The pages of which the column index does not tell whether all or none of the rows match."""
     file.seek(chunk.column_index_offset)
     index = _decode(_ColumnIndex, file.read(chunk.column_index_length))
@@ -225,7 +230,7 @@ def _statistics(chunk: Any) -> tuple[bytes, bytes, int]:
     return statistics.min_value, statistics.max_value, statistics.null_count
 
 
-def _is_open(where: Condition, chunk: Any, low: bytes, high: bytes, nulls: int) -> bool:
+def _is_open(where: Tested, chunk: Any, low: bytes, high: bytes, nulls: int) -> bool:
     """Whether rows between these bounds may match and may not match."""
     kind = chunk.meta_data.type
     if not low or kind not in {*INTEGERS, STRINGS}:

@@ -38,11 +38,12 @@ def table(results: Sequence[Result], contestants: Sequence[str]) -> str:
     for result in results:
         times = [_milliseconds(result, name) for name in [OURS, *peers]]
         ratio = result.ratio
-        met = "" if ratio is None else "yes" if ratio <= result.goal else "no"
+        met = {None: "", True: "yes", False: "no"}[result.met]
+        goal = f"{result.goal:g}{' s' if result.goal_in_seconds else ''}"
         reads = result.reads
         work = [str(reads.requests), f"{reads.ratio:.2f}"] if reads else ["", ""]
         against = "" if ratio is None else f"{ratio:.2f}"
-        rows.append([result.name, *times, against, f"{result.goal:g}", met, *work])
+        rows.append([result.name, *times, against, goal, met, *work])
     return _markdown(head, rows)
 
 
@@ -133,9 +134,10 @@ def draw(results: Sequence[Result], path: Path = FOLDER / "results.png") -> None
     axes = figure.subplots()
     colors = [AHEAD if ratio <= 1.0 else BEHIND for ratio in ratios]
     axes.barh(places, [ratio - 1.0 for ratio in ratios], left=1.0, color=colors, height=0.6)
-    goals = [result.goal for result in drawn]
+    aims = {place: one.goal for place, one in enumerate(drawn) if not one.goal_in_seconds}
+    goals = list(aims.values())
     axes.axvline(1.0, color="black", linewidth=1)
-    axes.scatter(goals, places, marker="D", s=42, c=GOAL, ec="black", zorder=3, label="goal")
+    axes.scatter(goals, list(aims), marker="D", s=42, c=GOAL, ec="black", zorder=3, label="goal")
     marks = [0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0]
     low, high = min(1.0, *ratios, *goals) / 1.6, max(1.0, *ratios, *goals) * 1.6
     axes.set_xscale("log")

@@ -19,7 +19,7 @@ from pathlib import Path
 import cramjam
 import numpy as np
 
-from benchmarks.conditions import Condition
+from benchmarks.conditions import Tested
 from benchmarks.contestant import RowNumbers
 from benchmarks.pages import NO_ROWS, between, stored
 
@@ -95,7 +95,7 @@ def least_orc_bytes(
     path: Path,
     rows: RowNumbers | None = None,
     columns: Sequence[str] | None = None,
-    where: Condition | None = None,
+    where: Tested | None = None,
 ) -> int:
     """Bytes that must be read for these rows (sorted; None: all) of these columns."""
     file = _File(path)
@@ -138,14 +138,14 @@ class _File:
         self.stripes = footer.messages(3)
         self.names = [name.decode() for name in types[0].pieces(3)]
 
-    def is_open(self, where: Condition, stripe: int) -> bool:
+    def is_open(self, where: Tested, stripe: int) -> bool:
         """Whether the statistics of a stripe leave open if all or none of its rows match."""
         statistics = self._statistics[stripe].messages(1)
         tested = (statistics[self.names.index(name) + 1] for name in where.columns)
         return all(_leaves_open(where, each) for each in tested)
 
     def column_bytes(
-        self, stripe: _Message, column: int, rows: RowNumbers | None, where: Condition | None
+        self, stripe: _Message, column: int, rows: RowNumbers | None, where: Tested | None
     ) -> int:
         """What one column of a stripe costs: its row index, and chunks of its streams."""
         if rows is not None and len(rows) == 0 and where is None:
@@ -223,7 +223,7 @@ def _positions(kind: int, encoding: int, has_nulls: bool) -> Iterator[tuple[int,
     yield from RUNS if kind == STRING and encoding in DICTIONARIES else POSITIONS[kind]
 
 
-def _leaves_open(where: Condition, statistics: _Message) -> bool:
+def _leaves_open(where: Tested, statistics: _Message) -> bool:
     """Whether rows with these statistics may match and may not match: known of times alone.
 
     Their bounds are in milliseconds, with what is finer left out.

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.orc as orc
 
 from benchmarks.data.store import SEED, VERSION, Sample, Scale, keep, keep_folder, made_once, tokens
@@ -33,6 +34,7 @@ TRIPS_SCHEMA = pa.schema(
 VENDORS = pa.array([f"vendor {letter}" for letter in "ABCDEF"])
 CITIES = pa.array([f"city-{number:03d}" for number in range(120)])
 PAYMENTS = pa.array(["card", "cash", "voucher", "dispute", "no charge"])
+LOST = "-lost"
 LAKE_KEY = pa.field("day", pa.date32())
 DAY_US = 86_400_000_000
 
@@ -57,6 +59,20 @@ def trips_with_bloom(scale: Scale) -> Sample:
         _trips_blocks(scale.trips_rows, scale.trips_group),
         "snappy",
         bloom_filter_options={"token": {"ndv": scale.trips_group, "fpp": 0.01}},
+    )
+
+
+def odd_trips(scale: Scale) -> Sample:
+    """Trips again, with what real ones have: some that end before they begin, cost far too much
+    for their distance, or lost something.
+    """
+    blocks = _trips_blocks(scale.trips_rows, scale.trips_group)
+    return keep(
+        f"odd-trips-{scale.trips_rows}-{scale.trips_group}",
+        scale.trips_rows,
+        TRIPS_SCHEMA,
+        (_with_oddities(block) for block in blocks),
+        "snappy",
     )
 
 
@@ -111,6 +127,24 @@ def _trips_block(row: np.ndarray, gap: int = PICKUP_GAP_US) -> pa.Table:
         tokens(row),
     ]
     return pa.Table.from_arrays(columns, schema=TRIPS_SCHEMA)
+
+
+def _with_oddities(block: pa.Table) -> pa.Table:
+    """One in 1,000 ends before it begins, one in 200 has a fare of 25 for a distance of 1, and one
+    in 1,000 has `LOST` at the end of its token."""
+    rng = np.random.default_rng([SEED, block["trip_id"][0].as_py(), 1])
+    early, dear, lost = (rng.random(len(block)) < share for share in (0.001, 0.005, 0.001))
+    pickup, dropoff = block["pickup_at"].to_numpy(), block["dropoff_at"].to_numpy()
+    fare = np.where(dear, np.round(25 * block["distance"].to_numpy() + 0.01, 2), block["fare"])
+    cut = pc.binary_replace_slice(block["token"], 16 - len(LOST), 16, LOST)
+    changed = {
+        "dropoff_at": pa.array(np.where(early, pickup - (dropoff - pickup), dropoff)),
+        "fare": pa.array(fare),
+        "token": pc.if_else(pa.array(lost), cut, block["token"]),
+    }
+    for name, column in changed.items():
+        block = block.set_column(block.schema.get_field_index(name), name, column)
+    return block.cast(TRIPS_SCHEMA)
 
 
 def _lake_files(files: int, rows: int) -> Iterator[tuple[str, pa.Table]]:

@@ -79,6 +79,12 @@ class ParquetFile:
     def filter(self, path: str, where: Condition, columns: Sequence[str] | None = None) -> pa.Table:
         raise Unsupported(NO_FILTER)
 
+    def filter_in(self, path: str, column: str, values: pa.Array) -> pa.Table:
+        raise Unsupported(NO_FILTER)
+
+    def filter_text(self, path: str, condition: str) -> pa.Table:
+        raise Unsupported(NO_FILTER)
+
     def find(self, path: str, where: Condition) -> pa.Table:
         raise Unsupported(NO_FILTER)
 
@@ -156,6 +162,12 @@ class Dataset:
     def filter(self, path: str, where: Condition, columns: Sequence[str] | None = None) -> pa.Table:
         names = None if columns is None else list(columns)
         return ds.dataset(path).to_table(names, filter=self._expression(where))
+
+    def filter_in(self, path: str, column: str, values: pa.Array) -> pa.Table:
+        return ds.dataset(path).to_table(filter=pc.field(column).isin(values))
+
+    def filter_text(self, path: str, condition: str) -> pa.Table:
+        raise Unsupported("pyarrow reads no SQL")
 
     def find(self, path: str, where: Condition) -> pa.Table:
         return self.filter(path, where)

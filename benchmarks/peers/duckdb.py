@@ -59,6 +59,15 @@ class DuckDB:
         names = "*" if columns is None else ", ".join(f'"{name}"' for name in columns)
         return self._query(f"SELECT {names} FROM {_quoted(path)} WHERE {_sql(where)}")
 
+    def filter_in(self, path: str, column: str, values: pa.Array) -> pa.Table:
+        self._connection.register("listed", pa.table({"value": values}))
+        return self.filter_text(path, f'"{column}" IN (SELECT value FROM listed)')
+
+    def filter_text(self, path: str, condition: str) -> pa.Table:
+        # A long list becomes a join, which does not keep the order.
+        where = f"WHERE {condition} ORDER BY file_row_number"
+        return self._query(f"SELECT * FROM {_quoted(path)} {where}")
+
     def find(self, path: str, where: Condition) -> pa.Table:
         return self.filter(path, where)
 

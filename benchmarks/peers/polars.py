@@ -60,6 +60,14 @@ class Polars:
         matching = pl.scan_parquet(path).filter(where.of(POLARS))
         return self._collect(matching if columns is None else matching.select(columns))
 
+    def filter_in(self, path: str, column: str, values: pa.Array) -> pa.Table:
+        # A semi join takes half as long again.
+        wanted = pl.Series(values).implode()
+        return self._collect(pl.scan_parquet(path).filter(pl.col(column).is_in(wanted)))
+
+    def filter_text(self, path: str, condition: str) -> pa.Table:
+        return self._collect(pl.scan_parquet(path).filter(pl.sql_expr(condition)))
+
     def find(self, path: str, where: Condition) -> pa.Table:
         return self.filter(path, where)
 

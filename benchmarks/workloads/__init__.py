@@ -8,7 +8,8 @@ gets a method for it.
 from benchmarks.workloads.lakes import LAKES
 from benchmarks.workloads.nested import NESTED
 from benchmarks.workloads.orc import ORC
+from benchmarks.workloads.predicates import PREDICATES
 from benchmarks.workloads.spark import SPARK
 from benchmarks.workloads.trips import TRIPS
 
-WORKLOADS = (*TRIPS, *NESTED, *LAKES, *ORC, *SPARK)
+WORKLOADS = (*TRIPS, *PREDICATES, *NESTED, *LAKES, *ORC, *SPARK)

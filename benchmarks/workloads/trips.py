@@ -4,17 +4,25 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import cache, partial
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from benchmarks.conditions import Condition, Where
-from benchmarks.contestant import Contestant, RowNumbers
+from benchmarks.contestant import Contestant
 from benchmarks.data.grids import wide
-from benchmarks.data.store import SEED, Sample, Scale
+from benchmarks.data.store import Sample, Scale
 from benchmarks.data.trips import FIRST_PICKUP, PICKUP_GAP_US, trips, trips_with_bloom
-from benchmarks.workloads.workload import INSIDE, Workload, filter_workload, inside, three_quarters
+from benchmarks.workloads.workload import (
+    INSIDE,
+    Workload,
+    filter_workload,
+    inside,
+    random_rows,
+    three_quarters,
+)
 
 SUMMED = ("distance", "fare", "tip")
 FEW_OF_MANY = ("f00010", "f05000", "f09990")
@@ -27,18 +35,13 @@ def _trips(codec: str) -> Callable[[Scale], Sample]:
     return partial(trips, codec=codec)
 
 
-@cache
-def _random_rows(sample: Sample) -> RowNumbers:
-    rng = np.random.default_rng(SEED)
-    return np.sort(rng.choice(sample.rows, 1_000, replace=False)).astype(np.int64)
-
-
 def _pickup(row: int) -> datetime:
     """A time right before the pickup of this row of `trips`, and after that of the row before."""
     return START + timedelta(microseconds=row * PICKUP_GAP_US)
 
 
-def trip_id(row: int) -> int:
+def trip_id(row: Any) -> Any:
+    """The key of a row, or of an array of them."""
     return row * 3 + 1_000_000
 
 
@@ -88,8 +91,8 @@ TAKE = Workload(
     "1,000 row numbers at random, all columns",
     0.4,
     _trips("snappy"),
-    lambda reader, sample: reader.take(str(sample.path), _random_rows(sample)),
-    rows=_random_rows,
+    lambda reader, sample: reader.take(str(sample.path), random_rows(sample)),
+    rows=random_rows,
 )
 SCAN = Workload(
     "scan",

@@ -15,9 +15,9 @@ import pyarrow as pa
 import pyarrow.orc as orc
 import pyarrow.parquet as pq
 
-from benchmarks.conditions import Condition
+from benchmarks.conditions import Condition, Tested
 from benchmarks.contestant import Contestant, RowNumbers
-from benchmarks.data.store import Sample, Scale
+from benchmarks.data.store import SEED, Sample, Scale
 from benchmarks.peers.arrow import ARROW
 
 INSIDE = 7_000  # rows from where a row group begins to the inside of a page
@@ -25,11 +25,12 @@ INSIDE = 7_000  # rows from where a row group begins to the inside of a page
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """One thing to read, for everybody: `goal` is fretsaw's time over that of the best peer."""
+    """One thing to read, for everybody."""
 
     name: str
     what: str
     goal: float
+    """fretsaw's time over that of the best peer, or seconds if `goal_in_seconds`."""
     sample: Callable[[Scale], Sample]
     run: Callable[[Contestant, Sample], pa.Table]
     rows: Callable[[Sample], RowNumbers] | None = None
@@ -38,7 +39,7 @@ class Workload:
     """The columns it needs; all of them if None."""
     tolerance: float = 0.0
     """How far floats may differ, relatively: sums depend on the order of adding."""
-    where: Callable[[Sample], Condition] | None = None
+    where: Callable[[Sample], Tested] | None = None
     """The condition that finds its rows in the files."""
     window: Literal["head", "tail"] | None = None
     """Whether its rows are the first or the last that match."""
@@ -46,6 +47,7 @@ class Workload:
     """The files it needs."""
     contestants: Callable[[], list[Contestant]] | None = None
     """Who takes part, if not those of Parquet files."""
+    goal_in_seconds: bool = False
     ordered: bool = True
     """Whether the rows must come in the order of the files."""
 
@@ -58,6 +60,13 @@ def three_quarters(sample: Sample) -> int:
 def inside(sample: Sample) -> int:
     """A row three quarters in, and not where a row group or a page begins."""
     return three_quarters(sample) + INSIDE
+
+
+@cache
+def random_rows(sample: Sample) -> RowNumbers:
+    """1,000 rows at random, in order."""
+    rng = np.random.default_rng(SEED)
+    return np.sort(rng.choice(sample.rows, 1_000, replace=False)).astype(np.int64)
 
 
 @cache
