@@ -85,6 +85,9 @@ class Trees:
     def a_column(self, family: str) -> Node:
         return self.chance.choice(self.paths(family))
 
+    def numeric(self) -> str:
+        return self.chance.choice([f for f in ("int", "float", "decimal") if self.paths(f)])
+
     # Predicates
 
     def predicate(self, depth: int) -> Node:
@@ -126,7 +129,7 @@ class Trees:
     def partner(self, one: Node, depth: int) -> Node:
         """Something of a kind that compares with this one."""
         if one.kind.is_number:
-            return self.value(self.pick(("int", "float", "int")), depth - 1)
+            return self.value(self.numeric(), depth - 1)
         if one.kind.name == "date" and self.paths("local") and self.odds(0.3):
             return self.value("local", depth - 1)
         if one.kind.name == "duration":
@@ -297,10 +300,10 @@ class Trees:
                 source = self.pick([*self.paths("int"), *self.paths("decimal")])
                 return Node("cast", FLOAT, (source,))
             case 3 | 4:
-                one, other = (self.value(self.pick(("int", "float")), depth) for _ in range(2))
+                one, other = (self.value(self.numeric(), depth) for _ in range(2))
                 return arithmetic("/", one, other)
         one = self.value("float", depth)
-        other = self.pick(self.paths(self.pick(("int", "float"))))
+        other = self.a_column(self.numeric())
         if self.odds(0.4):
             other = literal(self.pick([x for x in FLOATS if x == x]), FLOAT)
         return arithmetic(self.pick(("+", "-", "*", "/", "//", "%")), one, other)
