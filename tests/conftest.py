@@ -11,7 +11,9 @@ import pytest
 from hypothesis import settings
 
 from fretsaw.storage import footer_cache
+from tests.support import servers
 from tests.support.kernels import parametrize_decoders, repeats_itself, without_kernels
+from tests.support.proxy import Proxy
 from tests.support.writers import missing, need
 
 settings.register_profile("default", derandomize=True, deadline=None)
@@ -60,6 +62,25 @@ def corpus() -> Path:
     if CORPUS is None:
         pytest.skip("FRETSAW_CORPUS is not set: no files by other writers to read")
     return CORPUS
+
+
+@pytest.fixture(scope="session")
+def s3_proxy() -> Iterator[Proxy]:
+    """A server for S3, behind a proxy that counts."""
+    command = servers.moto()
+    if command is None:
+        pytest.skip("there is no server for S3: `make test` installs one")
+    with servers.s3_server(command) as port:
+        proxy = Proxy(port)
+        yield proxy
+        proxy.close()
+
+
+@pytest.fixture
+def s3(s3_proxy: Proxy) -> Proxy:
+    """The same, with nothing seen or spoilt yet."""
+    s3_proxy.clear()
+    return s3_proxy
 
 
 @pytest.fixture(scope="session")

@@ -15,6 +15,7 @@ from fretsaw.model.selection import RowSelection
 from fretsaw.predicates.logic import Predicate
 from fretsaw.scan import Scan
 from fretsaw.storage.listing import Entry, origin_of
+from fretsaw.storage.location import Access, StorageOptions
 from fretsaw.storage.source import Origin
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 def open(
     path: Origin | pa.Buffer,
     *,
+    storage_options: StorageOptions = None,
     indexes: bool = True,
     verify: bool = True,
     int96: Literal["ns", "us", "ms"] = "ns",
@@ -41,7 +43,9 @@ def open(
         from fretsaw.engine.files import open_entry
 
     options = ReadOptions(indexes, verify, int96)
-    return DataFile(open_entry(Entry(origin_of(path)), options), options)
+    return DataFile(
+        open_entry(Entry(origin_of(path, Access.of(storage_options))), options), options
+    )
 
 
 class DataFile:

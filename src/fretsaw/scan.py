@@ -39,6 +39,7 @@ from fretsaw.predicates.expression import Expression
 from fretsaw.predicates.logic import Predicate
 from fretsaw.storage.hive import Hive
 from fretsaw.storage.listing import Sources, names_of, origins_of
+from fretsaw.storage.location import Access, StorageOptions
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -61,6 +62,7 @@ WHOLE_PIECE = 256 << 20
 def scan(
     sources: Sources,
     *,
+    storage_options: StorageOptions = None,
     missing: Literal["error", "null"] = "error",
     types: Literal["same", "widen"] = "same",
     hive: Hive = True,
@@ -71,6 +73,7 @@ def scan(
 ) -> "Scan":
     """Describe what to read of a file, a directory, a glob, or several; nothing is read yet.
 
+    URLs are as good as paths; `storage_options` say how to reach them, `docs/remote.md` which.
     `missing="null"` reads a column that a file lacks as null there, `types="widen"` one that files
     store in several types as the narrowest that holds them all. `hive=False` takes folders named
     `key=value` for mere folders, `hive={"day": pa.string()}` says which are columns and of what
@@ -92,7 +95,7 @@ def scan(
         raise ValueError(f"on_corrupt must be 'error' or 'skip', not {on_corrupt!r}")
     return Scan(
         ScanRequest(
-            origins_of(sources),
+            origins_of(sources, Access.of(storage_options)),
             ReadOptions(indexes, verify, int96),
             missing_is_null=missing == "null",
             widens_types=types == "widen",

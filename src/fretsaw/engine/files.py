@@ -29,7 +29,7 @@ from fretsaw.storage.buffer_pool import Allocate
 from fretsaw.storage.listing import Entry, Listing, nothing_in
 from fretsaw.storage.origins import open_source
 from fretsaw.storage.requests import Request, Wave
-from fretsaw.storage.source import Source
+from fretsaw.storage.source import Identity, Source
 
 _MOST_AHEAD = 32
 _SLOW = 0.005
@@ -105,6 +105,7 @@ def open_entry(entry: Entry, options: ReadOptions, like: FileReader | None = Non
     kept = cast(_Footer | None, footer_cache.FOOTERS.get(key)) if source.is_settled else None
     if kept is not None and kept.is_still_in(source):
         return OpenFile(source, kept.reader, entry)
+    source.read_end()
     found: list[tuple[int, pa.Buffer]] = []
 
     def fetch(wave: Wave) -> list[pa.Buffer]:
@@ -117,7 +118,8 @@ def open_entry(entry: Entry, options: ReadOptions, like: FileReader | None = Non
     steps = registry.open_file(source.name, source.size, tail, options, like)
     reader = requests.run(steps, fetch)
     if source.is_settled:
-        footer = _Footer(reader, _end_of(source.size, found))
+        is_local = isinstance(source.identity, Identity)
+        footer = _Footer(reader, _end_of(source.size, found) if is_local else b"")
         footer_cache.FOOTERS.put(key, footer, reader.footer_size)
     return OpenFile(source, reader, entry)
 
@@ -126,7 +128,8 @@ def open_entry(entry: Entry, options: ReadOptions, like: FileReader | None = Non
 class _Footer:
     """A footer that is kept, and the last bytes of its file.
 
-    They are compared before it is believed: who writes through a mapping may move no times.
+    They are compared before it is believed: who writes through a mapping may move no times. The
+    version of a remote file is proof enough.
     """
 
     reader: FileReader

@@ -15,6 +15,8 @@ from typing import Any, Generic, TypeAlias, TypeVar
 
 import pyarrow as pa
 
+from fretsaw.storage.interrupts import Scope, enter
+
 T = TypeVar("T")
 
 _SMALL = 256 << 10
@@ -45,6 +47,9 @@ class Deferred(Generic[T]):
         """Never begin."""
         return True
 
+    def end(self) -> None:
+        """It has not begun, or is done."""
+
     def wait(self) -> None:
         """Nobody else does it."""
 
@@ -57,6 +62,8 @@ class Started(Generic[T]):
 
     def __init__(self, work: Callable[[], T]) -> None:
         context = copy_context()
+        self._scope = Scope()
+        context.run(enter, self._scope)
         self._process = os.getpid()
         self._future = pool().submit(context.run, work)
         self._here = Deferred(lambda: context.copy().run(work))
@@ -72,6 +79,10 @@ class Started(Generic[T]):
     def cancel(self) -> bool:
         """Never begin; False if it has begun."""
         return self._future.cancel() if self._is_pooled else self._here.cancel()
+
+    def end(self) -> None:
+        """Nobody needs it any more: what it reads from afar is not waited for."""
+        self._scope.end()
 
     def wait(self) -> None:
         """Until it is done, well or not."""
@@ -126,6 +137,8 @@ def side_by_side(first: Callable[[], T], second: Callable[[], T]) -> tuple[T, T]
 def abandon(tasks: Iterable[Task[Any]]) -> None:
     """Nobody needs these any more: what has not begun does not begin, the rest is waited for."""
     begun = [task for task in tasks if not task.cancel()]
+    for task in begun:
+        task.end()
     for task in begun:
         task.wait()
 

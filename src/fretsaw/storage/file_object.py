@@ -11,7 +11,7 @@ from fretsaw.errors import FretsawError
 from fretsaw.model.locks import Lock
 from fretsaw.storage.buffer_pool import Allocate
 from fretsaw.storage.descriptor import WHILE_READ, changed, duplicate, read_ranges
-from fretsaw.storage.source import Identity, Range, source_name
+from fretsaw.storage.source import End, Identity, Range, source_name
 
 
 class _Shared:
@@ -42,6 +42,7 @@ class FileObject:
     gap = 4 << 10
     data_gap = 0
     tail = 8
+    end: End | None = None
     identity: Identity | None = None
     is_settled = False
 
@@ -79,6 +80,9 @@ class FileObject:
                 raise changed(self.name, WHILE_READ)
             data += more
         return pa.py_buffer(data)
+
+    def read_end(self) -> None:
+        pass
 
     def rest(self) -> None:
         pass

@@ -10,6 +10,7 @@ from collections.abc import Hashable
 from typing import Generic, TypeVar
 
 from fretsaw.model.locks import Lock
+from fretsaw.storage.source import End
 
 T = TypeVar("T")
 
@@ -56,11 +57,14 @@ class Recent(Generic[T]):
 FOOTERS: Recent[object] = Recent(MOST_BYTES)
 PAGES: Recent[object] = Recent(MOST_BYTES)
 """Where pages are, of chunks without an index."""
+ENDS: Recent[End] = Recent(64 << 20)
+"""The ends of remote files, by version: footers and indexes lie there."""
 
 if hasattr(os, "register_at_fork"):
     # Another thread may have been in the midst of a change; locks are open again by now.
     os.register_at_fork(after_in_child=FOOTERS.clear)
     os.register_at_fork(after_in_child=PAGES.clear)
+    os.register_at_fork(after_in_child=ENDS.clear)
 
 
 def clear() -> None:
@@ -71,3 +75,4 @@ def clear() -> None:
     """
     FOOTERS.clear()
     PAGES.clear()
+    ENDS.clear()

@@ -16,10 +16,12 @@ from typing import TypeAlias, cast
 import pyarrow as pa
 
 from fretsaw.errors import ColumnNotFoundError, SourceNotFoundError
+from fretsaw.model.locks import importing
 from fretsaw.storage.descriptor import cannot_open
 from fretsaw.storage.hive import Hive, common_type, folder_values, folders_of, require_type
+from fretsaw.storage.location import Access, Location, locate
 from fretsaw.storage.origins import absolute, is_file_object
-from fretsaw.storage.source import Identity, Origin, source_name
+from fretsaw.storage.source import Identity, Origin, Version, source_name
 
 Sources: TypeAlias = Origin | pa.Buffer | Iterable[Origin | pa.Buffer]
 
@@ -35,7 +37,7 @@ class Entry:
     """The directory or glob that it was found in, where other files are passed over."""
     first_row: int | None = None
     """Its first row in the whole scan, where that is settled already."""
-    identity: Identity | None = None
+    identity: Identity | Version | None = None
     """Which file was planned with: no other one is read in its place."""
 
 
@@ -107,24 +109,24 @@ def nothing_in(name: str) -> SourceNotFoundError:
     )
 
 
-def origins_of(sources: Sources) -> tuple[Origin, ...]:
-    """What was named, one by one, with paths made absolute."""
+def origins_of(sources: Sources, access: Access | None = None) -> tuple[Origin, ...]:
+    """What was named, one by one, with paths made absolute and URLs as `access` reaches them."""
     is_one = isinstance(sources, str | os.PathLike) or is_file_object(sources)
     is_one = is_one or _is_buffer(sources) or not isinstance(sources, Iterable)
     given = [sources] if is_one else list(cast(Iterable[object], sources))
     if not given:
         raise SourceNotFoundError("no sources were given: name at least one file")
-    return tuple(map(origin_of, given))
+    return tuple(origin_of(source, access) for source in given)
 
 
-def origin_of(source: object) -> Origin:
+def origin_of(source: object, access: Access | None = None) -> Origin:
     """One source, with its path made absolute; a buffer of any kind as a view of its bytes."""
     is_known = isinstance(source, bytes | bytearray) or is_file_object(source)
     if not is_known and _is_buffer(source):
         return memoryview(source)  # type: ignore[arg-type]
     if isinstance(source, str) and not source:
         raise SourceNotFoundError('a source is a path, not empty text; "." is this folder')
-    return absolute(cast(Origin, source))
+    return absolute(cast(Origin, source), access)
 
 
 def _is_buffer(source: object) -> bool:
@@ -147,6 +149,9 @@ def names_of(origins: Sequence[Origin]) -> str:
 
 def _entries(origin: Origin) -> Iterator[Entry]:
     """The files that one origin names, in order."""
+    if isinstance(origin, Location):
+        yield from _remote_entries(origin)
+        return
     if not isinstance(origin, str):
         yield Entry(origin)
         return
@@ -162,6 +167,46 @@ def _entries(origin: Origin) -> Iterator[Entry]:
         raise nothing_in(origin)
     for path in paths:
         yield Entry(path, folders_of(path, root), found_in=origin)
+
+
+def _remote_entries(location: Location) -> Iterator[Entry]:
+    """The files that a URL names, with their versions."""
+    with importing:
+        from fretsaw.storage.remote_listing import find_files, find_one
+    if location.is_http:
+        for url in alternatives(location.target):
+            yield Entry(locate(url, location.access))
+        return
+    if not _is_pattern(location.target):
+        found = find_one(location)
+        if found is not None:
+            yield Entry(location, identity=found)
+            return
+        root, steps = location, ["**"]
+    else:
+        root = location.folder(folder_of(location.target))
+        steps = []
+    patterns = [
+        alternative[len(root.target) :].strip("/").split("/")
+        for alternative in alternatives(location.target)
+    ]
+    is_empty = True
+    for path, version in find_files(root):
+        names = path.split("/")
+        if any(name.startswith(("_", ".")) for name in names):
+            continue
+        if not steps and not any(_match_folder(names, pattern) for pattern in patterns):
+            continue
+        file = root.file(path)
+        is_empty = False
+        yield Entry(file, folders_of(file.url, root.url), location.url, identity=version)
+    if is_empty:
+        raise nothing_in(location.url)
+
+
+def _match_folder(names: Sequence[str], steps: Sequence[str]) -> bool:
+    """Whether a file, or a folder that it lies in, has the names of a glob."""
+    return any(_match(names[:count], steps) for count in range(1, len(names) + 1))
 
 
 Folders: TypeAlias = set[tuple[int, int]]

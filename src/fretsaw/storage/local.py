@@ -13,7 +13,7 @@ from fretsaw.storage.descriptor import (
     open_path,
     read_ranges,
 )
-from fretsaw.storage.source import Identity, Range
+from fretsaw.storage.source import End, Identity, Range
 
 
 class LocalFile:
@@ -22,6 +22,7 @@ class LocalFile:
     gap = 4 << 10
     data_gap = 0
     tail = 8
+    end: End | None = None
 
     def __init__(self, path: str, expected: Identity | None = None) -> None:
         self.name = path
@@ -49,6 +50,9 @@ class LocalFile:
         if not self.closed:
             self._descriptor = descriptor
         return descriptor
+
+    def read_end(self) -> None:
+        pass
 
     def rest(self) -> None:
         self._descriptor = None

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from fretsaw.storage.buffer_pool import Allocate
-from fretsaw.storage.source import Identity, Range, source_name
+from fretsaw.storage.source import End, Identity, Range, source_name
 
 
 class MemoryFile:
@@ -14,6 +14,7 @@ class MemoryFile:
     gap = 0
     data_gap = 0
     tail = 8
+    end: End | None = None
     identity: Identity | None = None
     is_settled = False
 
@@ -25,6 +26,9 @@ class MemoryFile:
 
     def read_ranges(self, ranges: Sequence[Range], allocate: Allocate) -> list[pa.Buffer]:
         return [self._buffer.slice(offset, length) for offset, length in ranges]
+
+    def read_end(self) -> None:
+        pass
 
     def rest(self) -> None:
         pass

@@ -122,8 +122,34 @@ def fetch(source: Source, wave: Wave, allocate: Allocate = pa.allocate_buffer) -
     """The bytes of each range of a wave; every read goes into the active traces.
 
     All that is to be read is handed to the source at once. Ranges are joined with others that are
-    wanted for the same reason.
+    wanted for the same reason; what lies in the end of the file that is in memory is not read.
     """
+    end = source.end
+    if end is None:
+        return _read(source, wave, allocate)
+    here: list[pa.Buffer | None] = []
+    rest: list[Request] = []
+    for request in wave:
+        _require_inside(source, request.all, request.why)
+        found = [end.get(place) for place in request.all]
+        here += found
+        missing = [
+            [place for place, data in zip(places, of_places, strict=True) if data is None]
+            for places, of_places in (
+                (request.ranges, found[: len(request.ranges)]),
+                (request.common, found[len(request.ranges) :]),
+            )
+        ]
+        reads_on = request.likely and missing[0][-1:] == list(request.ranges[-1:])
+        likely = request.likely if reads_on else range(0)
+        rest.append(Request(missing[0], request.why, missing[1], likely))
+    read = iter(_read(source, [one for one in rest if one.ranges or one.common], allocate))
+    return [next(read) if data is None else data for data in here]
+
+
+def _read(source: Source, wave: Wave, allocate: Allocate) -> list[pa.Buffer]:
+    if not wave:
+        return []
     if len(wave) == 1 and len(wave[0].ranges) == 1 and not (wave[0].common or wave[0].likely):
         return _fetch_one(source, wave[0].ranges[0], wave[0].why, allocate)
     wanted: dict[Why, list[Range]] = {}

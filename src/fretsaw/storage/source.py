@@ -10,11 +10,12 @@ from typing import BinaryIO, Protocol, TypeAlias
 import pyarrow as pa
 
 from fretsaw.storage.buffer_pool import Allocate
+from fretsaw.storage.location import Location
 
 Range: TypeAlias = tuple[int, int]
 """Offset and length, in bytes."""
 
-Origin: TypeAlias = str | os.PathLike[str] | bytes | bytearray | memoryview | BinaryIO
+Origin: TypeAlias = str | os.PathLike[str] | bytes | bytearray | memoryview | BinaryIO | Location
 """What a user may name as a source of bytes."""
 
 
@@ -31,10 +32,18 @@ class Source(Protocol):
     """Bytes to read at the end of the file before anything is known about it."""
     closed: bool
     """Whether somebody let go of it."""
-    identity: "Identity | None"
-    """Tells the file from every other that may be opened in its place; None: there is none."""
     is_settled: bool
     """Whether another identity is sure as soon as the file changes."""
+
+    @property
+    def end(self) -> "End | None":
+        """What is in memory of its end, where that was read in one go."""
+        ...
+
+    @property
+    def identity(self) -> "Identity | Version | None":
+        """Tells the file from every other that may be opened in its place; None: there is none."""
+        ...
 
     def read_ranges(self, ranges: Sequence[Range], allocate: Allocate) -> list[pa.Buffer]:
         """Exactly these bytes; the caller has checked that they lie inside the file.
@@ -42,6 +51,10 @@ class Source(Protocol):
         The ranges are those of one wave: a source may read them side by side. Where bytes are
         copied, `allocate` gives the memory.
         """
+        ...
+
+    def read_end(self) -> None:
+        """Have the end of the file in memory if it is far away: all metadata may lie there."""
         ...
 
     def rest(self) -> None:
@@ -78,6 +91,42 @@ class Identity:
         return (self.size, self.modified) == (other.size, other.modified)
 
 
+@dataclass(frozen=True, slots=True)
+class Version:
+    """What tells a remote file from itself once it has changed."""
+
+    size: int
+    tag: str | None
+    """Its ETag, or what else the store gives each version, without quotes."""
+    modified: str | None
+
+    def is_of(self, other: "Version") -> bool:
+        """Whether both are the same version, as far as both are told."""
+        if self.size != other.size:
+            return False
+        if self.tag is not None and other.tag is not None:
+            return self.tag == other.tag
+        return self.modified == other.modified
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether the store gives every version another tag, byte by byte."""
+        return self.tag is not None and not self.tag.startswith("W/")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class End:
+    """The last bytes of a file, in memory."""
+
+    version: Version
+    data: pa.Buffer
+
+    def get(self, place: Range) -> pa.Buffer | None:
+        """The bytes of a range; None if they begin before what is here."""
+        begin = place[0] - (self.version.size - self.data.size)
+        return self.data.slice(begin, place[1]) if begin >= 0 else None
+
+
 @cache
 def machine_name() -> str:
     """What tells this machine from others, as far as they share files."""
@@ -90,6 +139,8 @@ def machine_name() -> str:
 
 def source_name(origin: Origin) -> str:
     """What messages call a source."""
+    if isinstance(origin, Location):
+        return origin.url
     if isinstance(origin, str | os.PathLike):
         return os.fspath(origin)
     if isinstance(origin, bytes | bytearray | memoryview):

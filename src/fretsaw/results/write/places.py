@@ -14,6 +14,7 @@ from typing import TypeAlias
 
 from fretsaw.errors import NotWritableError
 from fretsaw.storage.listing import Entry, alternatives, folder_of
+from fretsaw.storage.location import Location
 from fretsaw.storage.origins import absolute
 from fretsaw.storage.source import Origin
 
@@ -135,6 +136,6 @@ def _is_file(origin: Origin, there: os.stat_result) -> bool:
     with suppress(OSError, AttributeError, ValueError):  # gone, or not a file of the system
         if isinstance(origin, str | os.PathLike):
             return os.path.samestat(os.stat(origin), there)
-        if not isinstance(origin, bytes | bytearray | memoryview):
+        if not isinstance(origin, bytes | bytearray | memoryview | Location):
             return os.path.samestat(os.fstat(origin.fileno()), there)
     return False

@@ -1,0 +1,197 @@
+"""Files of object stores and web servers, read by `obstore`.
+
+Every request carries the version of the file that was opened: rows of two versions are never mixed.
+The end of the file comes with the first request, and its size and version with it, unless a listing
+told them.
+"""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from fretsaw.errors import FretsawError
+from fretsaw.model.locks import importing
+from fretsaw.model.trace import record_read
+from fretsaw.storage.attempts import (
+    Changed,
+    Missing,
+    ShortBody,
+    Unchanged,
+    attempt,
+)
+from fretsaw.storage.buffer_pool import Allocate
+from fretsaw.storage.descriptor import changed
+from fretsaw.storage.footer_cache import ENDS
+from fretsaw.storage.location import Location
+from fretsaw.storage.loop import all_of, wait_for
+from fretsaw.storage.source import End, Range, Version
+from fretsaw.storage.stores import bucket_of
+
+if TYPE_CHECKING:
+    from obstore import GetOptions
+
+UNKNOWN_SIZE = 512 << 10
+"""What is asked for of a file of which nothing is known: a round trip is worth more."""
+_LEAST_END, _MOST_END, _SHARE = 64 << 10, 1 << 20, 64
+_SINCE = "since it was opened, listed or planned; scan it again"
+
+
+def end_size(size: int) -> int:
+    """How much of the end of a file of this size is read before anything else."""
+    return min(size, max(_LEAST_END, min(_MOST_END, size // _SHARE)))
+
+
+class RemoteFile:
+    """A file of a store; `expected` is its version where that was listed or planned.
+
+    Raises `Missing` if there is none.
+    """
+
+    gap = 256 << 10
+    data_gap = 64 << 10
+    tail = 8
+
+    def __init__(self, location: Location, expected: Version | None = None) -> None:
+        self.name = location.url
+        self.closed = False
+        self._bucket, self._key = bucket_of(location)
+        self._kept_as = (location.target, *location.access.key)
+        self.identity: Version | None = expected or self._found()
+        self._version: Version = self.identity
+        self.size = self._version.size
+        self.is_settled = self._version.is_exact
+
+    @property
+    def end(self) -> End | None:
+        kept = ENDS.get(self._kept_as)
+        return kept if kept is not None and kept.version == self._version else None
+
+    def read_end(self) -> None:
+        if self.size and self.end is None:
+            length = end_size(self.size)
+            (data,) = self.read_ranges([(self.size - length, length)], pa.allocate_buffer)
+            self._keep(End(self._version, data))
+
+    def read_ranges(self, ranges: Sequence[Range], allocate: Allocate) -> list[pa.Buffer]:
+        try:
+            works = [self._range(offset, length) for offset, length in ranges]
+            return wait_for(all_of(works), self.name)
+        except Changed:
+            raise changed(self.name, _SINCE) from None
+        except Missing:
+            raise changed(self.name, "while it was read: it is gone; check the URL") from None
+
+    def rest(self) -> None:
+        pass
+
+    def close(self) -> None:
+        self.closed = True
+
+    def _keep(self, end: End) -> None:
+        size = end.version.size
+        record_read(self.name, size - end.data.size, end.data.size, "footer")
+        ENDS.put(self._kept_as, end, end.data.size)
+
+    def _found(self) -> Version:
+        """The version that is there now; its end is read on the way, unless it is known."""
+        kept = ENDS.get(self._kept_as)
+        try:
+            end = wait_for(self._opened(kept), self.name)
+        except Unchanged:
+            assert kept is not None
+            record_read(self.name, kept.version.size, 0, "footer")
+            return kept.version
+        except Changed:
+            raise Missing from None
+        self._keep(end)
+        return end.version
+
+    async def _opened(self, kept: End | None) -> End:
+        if self._bucket.knows_suffixes:
+            options: GetOptions = {"range": {"suffix": UNKNOWN_SIZE}}
+            if kept is not None and kept.version.is_exact:
+                options["if_none_match"] = _quoted(kept.version)
+            try:
+                return End(*await self._get(options, "its end"))
+            except FretsawError:
+                version = await self._head()
+                if version.size:
+                    raise
+                return End(version, pa.py_buffer(b""))  # of which there is no end to ask for
+        version = await self._head()
+        if not version.size:
+            return End(version, pa.py_buffer(b""))
+        length = end_size(version.size)
+        return End(version, await self._range(version.size - length, length, version))
+
+    async def _head(self) -> Version:
+        async def ask() -> Version:
+            async with self._bucket.slots:
+                return version_of(await _obstore().head_async(self._bucket.store, self._key))
+
+        return await attempt(translated(ask), self.name, "its size", self._bucket.policy)
+
+    async def _range(self, offset: int, length: int, version: Version | None = None) -> pa.Buffer:
+        known = version or self._version
+        options: GetOptions = {"range": (offset, offset + length)}
+        if known.is_exact:
+            options["if_match"] = _quoted(known)
+        found, data = await self._get(options, f"{length} bytes at offset {offset}", length)
+        if not found.is_of(known):
+            raise Changed
+        return data
+
+    async def _get(
+        self, options: "GetOptions", asked: str, length: int | None = None
+    ) -> tuple[Version, pa.Buffer]:
+        async def ask() -> tuple[Version, pa.Buffer]:
+            async with self._bucket.slots:
+                answer = await _obstore().get_async(self._bucket.store, self._key, options=options)
+                data = pa.py_buffer(await answer.bytes_async())
+            begin, end = answer.range
+            if data.size != end - begin:
+                raise ShortBody
+            version = version_of(answer.meta)
+            if length is not None and data.size != length:
+                raise Changed if version.size < begin + length else ShortBody
+            return version, data
+
+        return await attempt(translated(ask), self.name, asked, self._bucket.policy)
+
+
+def version_of(meta: Any) -> Version:
+    """The version that an answer or a listing tells."""
+    tag, modified = meta.get("e_tag"), meta.get("last_modified")
+    if tag is not None and not tag.startswith("W/"):
+        tag = tag.strip('"')
+    is_told = modified is not None and modified.timestamp() > 0
+    return Version(meta["size"], tag or None, modified.isoformat() if is_told else None)
+
+
+def _quoted(version: Version) -> str:
+    return f'"{version.tag}"'
+
+
+def translated(ask: Any) -> Any:
+    """The same work, whose errors say what happened to the file."""
+
+    async def work() -> Any:
+        try:
+            return await ask()
+        except _obstore().exceptions.PreconditionError:
+            raise Changed from None
+        except _obstore().exceptions.NotModifiedError:
+            raise Unchanged from None
+        except (FileNotFoundError, _obstore().exceptions.NotFoundError) as error:
+            if "NoSuchBucket" in str(error):
+                raise
+            raise Missing from None
+
+    return work
+
+
+def _obstore() -> Any:
+    with importing:
+        import obstore
+    return obstore
