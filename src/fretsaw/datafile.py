@@ -14,7 +14,7 @@ from fretsaw.model.schema import SchemaNode
 from fretsaw.model.selection import RowSelection
 from fretsaw.predicates.logic import Predicate
 from fretsaw.scan import Scan
-from fretsaw.storage.listing import Entry, origin_of
+from fretsaw.storage.listing import Entry, Listing, origin_of
 from fretsaw.storage.location import Access, StorageOptions
 from fretsaw.storage.source import Origin
 
@@ -89,7 +89,8 @@ class DataFile:
 
     def scan(self) -> "Scan":
         """A scan of this file; while the file is open, its footer is not read again."""
-        return Scan(ScanRequest((self._file.entry.origin,), self._options, opened=self._file))
+        alone = Listing(self._file.name, (self._file.entry,), pa.schema([]), several=False)
+        return Scan(ScanRequest(alone, self._options, opened=self._file))
 
     def prune(self, predicate: Predicate | str) -> RowSelection:
         """The rows that the file's own indexes cannot rule out; no data page is read."""

@@ -40,9 +40,8 @@ _TEXTS = (
      "trusted; check the endpoint, or give root_certificate in storage_options"),
     (r"scheme is not allowed|URL scheme", False, "plain HTTP is not allowed; set "
      'aws_allow_http="true" in storage_options, or use https'),
-    (r"NotPartial|RangeNotSupported|non-partial|Range request not supported", False,
-     "the server does not answer range requests; copy the file here, or serve it by one that does"),
-    (r"redirect", False, "its redirects lead nowhere; check the URL"),
+    (r"redirect", False, "it is redirected; check the region, the endpoint "
+     "and the URL"),
     (r"timed? ?out|TimedOut", True, "the store does not answer in time; check the network"),
     (r"dns error|lookup address|Name or service", True, "its host name is not known; check the "
      "endpoint"),
@@ -68,6 +67,10 @@ class ShortBody(Exception):
     """Fewer bytes came than were asked for."""
 
 
+class NoRanges(Exception):
+    """The store did not answer with the range that was asked for."""
+
+
 class Missing(Exception):
     """There is no such file."""
 
@@ -82,7 +85,7 @@ async def attempt(work: Callable[[], Awaitable[T]], name: str, asked: str, polic
         try:
             async with asyncio.timeout(max(left, 0.001)):
                 return await work()
-        except (Changed, Unchanged, Missing, FretsawError):
+        except (Changed, Unchanged, Missing, NoRanges, FretsawError):
             raise
         except Exception as error:
             if "NoSuchBucket" in str(error):
@@ -107,6 +110,14 @@ def failure(name: str, asked: str, reason: str, tries: int = 1, spent: float = 0
 def missing(name: str) -> SourceNotFoundError:
     """The error for a URL that names nothing."""
     return SourceNotFoundError(f"{name}: no such file; check the URL")
+
+
+def no_ranges(name: str) -> StorageError:
+    """The error for a server that gives whole files only."""
+    reason = "the server does not answer range requests"
+    return failure(
+        name, "a part of it", f"{reason}; copy the file here, or serve it by one that does"
+    )
 
 
 def told(error: BaseException) -> tuple[bool, str]:

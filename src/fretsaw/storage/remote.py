@@ -5,20 +5,22 @@ The end of the file comes with the first request, and its size and version with 
 told them.
 """
 
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from fretsaw.errors import FretsawError
 from fretsaw.model.locks import importing
 from fretsaw.model.trace import record_read
 from fretsaw.storage.attempts import (
     Changed,
     Missing,
+    NoRanges,
     ShortBody,
     Unchanged,
     attempt,
+    no_ranges,
 )
 from fretsaw.storage.buffer_pool import Allocate
 from fretsaw.storage.descriptor import changed
@@ -79,6 +81,8 @@ class RemoteFile:
             return wait_for(all_of(works), self.name)
         except Changed:
             raise changed(self.name, _SINCE) from None
+        except NoRanges:
+            raise no_ranges(self.name) from None
         except Missing:
             raise changed(self.name, "while it was read: it is gone; check the URL") from None
 
@@ -104,6 +108,8 @@ class RemoteFile:
             return kept.version
         except Changed:
             raise Missing from None
+        except NoRanges:
+            raise no_ranges(self.name) from None
         self._keep(end)
         return end.version
 
@@ -114,7 +120,7 @@ class RemoteFile:
                 options["if_none_match"] = _quoted(kept.version)
             try:
                 return End(*await self._get(options, "its end"))
-            except FretsawError:
+            except NoRanges:
                 version = await self._head()
                 if version.size:
                     raise
@@ -187,6 +193,10 @@ def translated(ask: Any) -> Any:
             if "NoSuchBucket" in str(error):
                 raise
             raise Missing from None
+        except _obstore().exceptions.BaseError as error:
+            if re.search(r"NotPartial|RangeNotSupported|status code: 416", str(error)):
+                raise NoRanges from None
+            raise
 
     return work
 
