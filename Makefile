@@ -6,6 +6,7 @@ WORK ?=
 QUICK ?=
 # One worker takes all that needs Spark, in the order given, so that it comes first.
 PYTEST = $(BIN)/python -m pytest -n auto --dist loadgroup --no-loadscope-reorder
+S3_SERVER := $(VENV)/moto/bin/moto_server
 KERNELS ?= $(shell command -v cargo 2> /dev/null)
 CRATE := kernels/Cargo.toml
 ifneq ($(KERNELS),)
@@ -27,6 +28,11 @@ $(INSTALLED): pyproject.toml $(BIN)/python
 	$(BIN)/python -m pip install --quiet --editable '.[dev]'
 	@touch $@
 
+# A server for S3, whose dependencies are nobody else's.
+$(S3_SERVER): | $(BIN)/python
+	$(BIN)/python -m venv $(VENV)/moto
+	$(VENV)/moto/bin/python -m pip install --quiet 'moto[s3,server]>=5'
+
 $(VENV)/.bench: $(INSTALLED)
 	$(BIN)/python -m pip install --quiet --editable '.[dev,bench]'
 	@touch $@
@@ -45,14 +51,14 @@ no-kernels:
 demo: $(INSTALLED) $(WITH_KERNELS) java  ## the main job, end to end, on sample data that it makes
 	$(BIN)/python examples/demo.py
 
-test: $(INSTALLED) $(WITH_KERNELS) java  ## all behaviours, on Spark too
+test: $(INSTALLED) $(WITH_KERNELS) $(S3_SERVER) java  ## all behaviours, on Spark too
 	$(if $(KERNELS),cargo test --quiet --manifest-path $(CRATE) --no-default-features)
 	$(PYTEST) -m 'not deep'
 
-test-fast: $(INSTALLED) $(WITH_KERNELS)  ## the tests without the slow ones and without Spark
+test-fast: $(INSTALLED) $(WITH_KERNELS) $(S3_SERVER)  ## the tests without the slow ones and without Spark
 	$(PYTEST) -m 'not slow and not spark and not deep'
 
-test-all: $(INSTALLED) $(WITH_KERNELS) java  ## the deep runs: many seeds, every damaged byte, clusters, soak
+test-all: $(INSTALLED) $(WITH_KERNELS) $(S3_SERVER) java  ## the deep runs: many seeds, every damaged byte, clusters, soak
 	$(PYTEST) -m deep tests
 
 java:  # for Spark

@@ -351,11 +351,17 @@ class Scan:
             rows = sum(batch.num_rows for batch in self.batches())
         return compare(plan, rows, actual)
 
-    def write(self, path: str | os.PathLike[str], format: str | None = None) -> int:
+    def write(
+        self,
+        path: str | os.PathLike[str],
+        format: str | None = None,
+        *,
+        storage_options: StorageOptions = None,
+    ) -> int:
         """Write the result to a file, which is complete or absent; how many rows it has.
 
         The format is "parquet", "orc", "csv", "json" (lines) or "arrow", by default what the
-        path's suffix says.
+        path's suffix says. A URL is reached by `storage_options`, by default those of the scan.
 
         >>> import pathlib, pyarrow as pa, pyarrow.parquet as pq, tempfile
         >>> folder = pathlib.Path(tempfile.mkdtemp())
@@ -373,7 +379,8 @@ class Scan:
             from fretsaw.results.write.places import destination
 
         chosen, listing = format_of(path, format), self.request.listing()
-        place = destination(path, listing.entries)
+        access = self.request.access if storage_options is None else Access.of(storage_options)
+        place = destination(path, listing.entries, access)
         planner = Scan(replace(self.request, sources=listing))._planner()
         batches = tables.to_batches(tables.stream(planner, STREAM_PIECE), BATCH_ROWS)
         return write_file(batches, planner.columns.schema, place, chosen)

@@ -100,6 +100,7 @@ def endless():
 path, format, whole = sys.argv[1:]
 if whole == "directory":
     with staged_directory(path) as staging:
+        assert isinstance(staging, str)
         write_file(iter([batch]), batch.schema, staging + "/part-0", format)
         write_file(endless(), batch.schema, staging + "/part-1", format)
 else:
@@ -174,6 +175,7 @@ def test_an_interrupted_process_cleans_up(tmp_path: Path) -> None:
 def test_a_directory_is_there_when_it_is_complete(tmp_path: Path) -> None:
     path = tmp_path / "parts"
     with staged_directory(path) as staging:
+        assert isinstance(staging, str)
         write_file(iter([BATCH]), BATCH.schema, Path(staging) / "part-0.parquet", "parquet")
         assert os.path.dirname(staging) == str(tmp_path)
         assert os.path.basename(staging).startswith(".parts.")
@@ -188,6 +190,7 @@ def test_an_empty_directory_may_be_there_already(tmp_path: Path) -> None:
     path = tmp_path / "parts"
     path.mkdir()
     with staged_directory(path) as staging:
+        assert isinstance(staging, str)
         Path(staging, "part").touch()
     assert os.listdir(path) == ["part"]
 
@@ -196,6 +199,7 @@ def test_an_empty_directory_may_be_there_already(tmp_path: Path) -> None:
 def test_a_directory_is_absent_after_a_failure(tmp_path: Path, error: type[BaseException]) -> None:
     def fail() -> None:
         with staged_directory(tmp_path / "parts") as staging:
+            assert isinstance(staging, str)
             Path(staging, "below").mkdir()
             Path(staging, "below", "part").touch()
             raise error
@@ -259,6 +263,7 @@ def test_times_that_have_no_text_are_refused(format: str, tmp_path: Path) -> Non
 
 def test_what_a_killed_writer_left_is_not_published(tmp_path: Path) -> None:
     with staged_directory(tmp_path / "out") as staging:
+        assert isinstance(staging, str)
         Path(staging, "part-0").write_text("whole")
         Path(staging, ".part-1.tmp").write_text("hal")
     assert os.listdir(tmp_path / "out") == ["part-0"]

@@ -126,8 +126,8 @@ def test_places_that_cannot_be_written(tmp_path: Path, parts: list[Path]) -> Non
     assert stat.S_ISFIFO(os.stat(tmp_path / "pipe.csv").st_mode)
     with pytest.raises(TypeError, match="written to a path, not to a BytesIO"):
         scan.write(io.BytesIO(), "csv")  # type: ignore[arg-type]
-    with pytest.raises(fs.FretsawError, match="URLs are not supported"):
-        scan.write("s3://bucket/x.csv")
+    with pytest.raises(fs.NotWritableError, match="files of web servers are only read"):
+        scan.write("https://example.com/x.csv")
     assert sorted(os.listdir(tmp_path)) == ["folder.csv", "pipe.csv"]
 
 

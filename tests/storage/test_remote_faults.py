@@ -121,7 +121,7 @@ def test_listings_are_tried_again_and_go_on(url: str, s3: Proxy) -> None:
 
 
 def test_a_store_that_nobody_answers_for_is_an_error() -> None:
-    options = {**servers.options(servers.free_port()), "max_retries": 1}
+    options: dict[str, str] = {**servers.options(servers.free_port()), "max_retries": "1"}
     with pytest.raises(fs.StorageError, match="tried 2 times"):
         fs.scan("s3://bucket/key", storage_options=options).count()
     secure = {**options, "aws_endpoint_url": options["aws_endpoint_url"].replace("http", "https")}

@@ -8,7 +8,7 @@ import typer
 
 import fretsaw
 from fretsaw.cli.failures import reporting
-from fretsaw.cli.options import CommandOptions, column_names, new_names
+from fretsaw.cli.options import CommandOptions, column_names, new_names, storage_options
 
 if TYPE_CHECKING:
     from fretsaw.cli.engines import Engines
@@ -64,7 +64,7 @@ class Types(StrEnum):
 
 
 SourcePaths: TypeAlias = Annotated[
-    list[str], typer.Argument(help="Files, directories or globs.", metavar="SOURCES")
+    list[str], typer.Argument(help="Files, directories, globs or URLs.", metavar="SOURCES")
 ]
 Where: TypeAlias = Annotated[
     list[str] | None,
@@ -122,6 +122,14 @@ OnCorruptIs: TypeAlias = Annotated[
     OnCorrupt,
     typer.Option("--on-corrupt", help="A file that cannot be read: an error, or left out."),
 ]
+StorageOptions: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--storage-option",
+        metavar="NAME=VALUE",
+        help="How to reach URLs, as in aws_region=eu-central-1; may be repeated.",
+    ),
+]
 Quiet: TypeAlias = Annotated[
     bool, typer.Option("--quiet", "-q", help="No progress bar and no summary on stderr.")
 ]
@@ -168,6 +176,7 @@ def select(
     engine: EngineIs = None,
     master: Master = None,
     on_corrupt: OnCorruptIs = OnCorrupt.ERROR,
+    storage_option: StorageOptions = None,
     quiet: Quiet = False,
 ) -> None:
     """Print the rows, or write them into a directory."""
@@ -192,6 +201,7 @@ def select(
         not no_hive,
         column_names(drop or (), "--drop") or (),
         new_names(rename or ()),
+        storage_options(storage_option or ()),
     )
     engines = _engines(engine, master, quiet)
     if output is not None:
@@ -217,6 +227,7 @@ def count(
     engine: EngineIs = None,
     master: Master = None,
     on_corrupt: OnCorruptIs = OnCorrupt.ERROR,
+    storage_option: StorageOptions = None,
     quiet: Quiet = False,
 ) -> None:
     """Print how many rows there are; no data is read where metadata prove the answer."""
@@ -235,6 +246,7 @@ def count(
         indexes=not no_indexes,
         types=types.value,
         hive=not no_hive,
+        storage=storage_options(storage_option or ()),
     )
     work.count(options, _engines(engine, master, quiet))
 
@@ -262,6 +274,7 @@ def explain(
     engine: EngineIs = None,
     master: Master = None,
     on_corrupt: OnCorruptIs = OnCorrupt.ERROR,
+    storage_option: StorageOptions = None,
     quiet: Quiet = False,
 ) -> None:
     """Print what would be read, and what rules out the rest."""
@@ -285,6 +298,7 @@ def explain(
         not no_hive,
         column_names(drop or (), "--drop") or (),
         new_names(rename or ()),
+        storage_options(storage_option or ()),
     )
     work.explain(options, _engines(engine, master, quiet), run)
 

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from fretsaw.cli.options import CommandOptions
 from fretsaw.cli.progress import Status
-from fretsaw.cli.reads import Reads, files_of
+from fretsaw.cli.reads import Reads
 from fretsaw.errors import CorruptFileWarning, FretsawError
 from fretsaw.model.trace import trace
 
@@ -64,7 +64,7 @@ class Engines:
             # The summary says what was skipped.
             warnings.simplefilter("ignore", CorruptFileWarning)
             with trace() as traced:
-                reads = Reads(traced, options.sources, reads_all=not options.has_window)
+                reads = Reads(traced, options.files(), reads_all=not options.has_window)
                 yield Local(options, reads)
 
 
@@ -89,7 +89,7 @@ class Local:
     """Reads in this process."""
 
     def __init__(self, options: CommandOptions, reads: Reads | None) -> None:
-        self._sources = options.sources
+        self._options = options
         self._scan = options.scan()
         self._reads = reads
         self._rows = 0
@@ -112,7 +112,8 @@ class Local:
     def write(self, path: str, format: str) -> None:
         from fretsaw.cli.output import write_parts
 
-        write_parts(self.batches(), self.schema, files_of(self._sources), path, format)
+        files, access = self._options.files(), self._options.access
+        write_parts(self.batches(), self.schema, files, path, format, access)
 
     def explain(self, run: bool) -> str:
         return self._scan.explain(run)

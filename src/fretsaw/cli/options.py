@@ -6,6 +6,8 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from fretsaw.scan import Scan, scan
+from fretsaw.storage.listing import Entry, list_sources, origins_of
+from fretsaw.storage.location import Access
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +29,17 @@ class CommandOptions:
     hive: bool = True
     dropped: Sequence[str] = ()
     renamed: Mapping[str, str] = field(default_factory=dict)
+    storage: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """How URLs are reached."""
+
+    @property
+    def access(self) -> Access:
+        """The same, as the storage takes it."""
+        return Access.of(self.storage)
+
+    def files(self) -> Sequence[Entry]:
+        """The files that were named, in the order in which they are read."""
+        return list_sources(origins_of(list(self.sources), self.access)).entries
 
     @property
     def has_window(self) -> bool:
@@ -39,6 +52,7 @@ class CommandOptions:
             raise ValueError("a source is the path of a file or directory, or a glob, not empty")
         asked = scan(
             list(self.sources),
+            storage_options=self.storage,
             missing=self.missing,
             types=self.types,
             hive=self.hive,
@@ -76,9 +90,20 @@ def new_names(pairs: Sequence[str]) -> dict[str, str]:
     >>> new_names(["fare=price", "a=b=c"])
     {'fare': 'price', 'a': 'b=c'}
     """
-    if not all(old and new for old, _, new in (pair.partition("=") for pair in pairs)):
-        raise ValueError("--rename: a name, =, and the new one, as in fare=price")
-    return {old: new for old, _, new in (pair.partition("=") for pair in pairs)}
+    return _by_name(pairs, "--rename: a name, =, and the new one, as in fare=price")
+
+
+def storage_options(pairs: Sequence[str]) -> dict[str, str]:
+    """The options of a store in pairs such as `aws_region=eu-central-1`."""
+    usage = "--storage-option: a name, =, and the value, as in aws_region=eu-central-1"
+    return _by_name(pairs, usage)
+
+
+def _by_name(pairs: Sequence[str], usage: str) -> dict[str, str]:
+    divided = [pair.partition("=") for pair in pairs]
+    if not all(name and value for name, _, value in divided):
+        raise ValueError(usage)
+    return {name: value for name, _, value in divided}
 
 
 def column_names(lists: Sequence[str], option: str = "--columns") -> list[str] | None:

@@ -1,6 +1,5 @@
 """Where rows go: to stdout as they come, or into a directory that is complete or absent."""
 
-import os
 import sys
 from collections.abc import Iterable, Iterator
 from typing import BinaryIO
@@ -11,9 +10,10 @@ import pyarrow.csv
 from fretsaw.results.write.files import write_file
 from fretsaw.results.write.formats import require_types
 from fretsaw.results.write.json_lines import lines
-from fretsaw.results.write.places import destination, staged_directory
+from fretsaw.results.write.places import destination, part_of, staged_directory
 from fretsaw.results.write.text import csv_table, require_text
 from fretsaw.storage.listing import Entry
+from fretsaw.storage.location import Access
 
 PART_BYTES = 256 << 20
 """What one file of a directory holds, roughly, as it is in memory."""
@@ -42,12 +42,13 @@ def write_parts(
     inputs: Iterable[Entry],
     path: str,
     format: str,
+    access: Access | None = None,
 ) -> None:
     """Write rows into a directory of files; without any, one file says what the columns are."""
-    with staged_directory(destination(path, inputs)) as folder:
+    with staged_directory(destination(path, inputs, access)) as folder:
         first, number = next(batches, None), 0
         while first is not None or number == 0:
-            place = os.path.join(folder, f"part-{number:05}.{format}")
+            place = part_of(folder, f"part-{number:05}.{format}")
             write_file(_part(first, batches), schema, place, format)
             first, number = next(batches, None), number + 1
 

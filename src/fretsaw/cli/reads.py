@@ -12,7 +12,8 @@ from typing import TypeVar
 
 from fretsaw.cli.progress import Status, left_out, was_skipped
 from fretsaw.model.trace import Trace
-from fretsaw.storage.listing import Entry, list_sources, origins_of
+from fretsaw.storage.listing import Entry
+from fretsaw.storage.source import Version, source_name
 
 T = TypeVar("T")
 
@@ -20,13 +21,13 @@ T = TypeVar("T")
 class Reads:
     """The reads of a trace, summed up."""
 
-    def __init__(self, trace: Trace, sources: Sequence[str], reads_all: bool) -> None:
+    def __init__(self, trace: Trace, files: Sequence[Entry], reads_all: bool) -> None:
         self._trace = trace
         self._begins: dict[str, int] = {}
         """Where each file would begin if they were one."""
         self._total = 0
-        for file in files_of(sources):
-            self._begins[str(file.origin)] = self._total
+        for file in files:
+            self._begins[source_name(file.origin)] = self._total
             self._total += file_size(file)
         self._reads_all = reads_all
         self._lock = threading.Lock()
@@ -73,12 +74,9 @@ def _taken(items: list[T]) -> list[T]:
     return taken
 
 
-def files_of(sources: Sequence[str]) -> Sequence[Entry]:
-    """The files that were named, in the order in which they are read."""
-    return list_sources(origins_of(list(sources))).entries
-
-
 def file_size(file: Entry) -> int:
     """How many bytes a file has; one that is not there is for others to complain about."""
+    if isinstance(file.identity, Version):
+        return file.identity.size
     path = str(file.origin)
     return os.path.getsize(path) if os.path.exists(path) else 0

@@ -20,7 +20,7 @@ from pyspark.sql import SparkSession
 from fretsaw.cli.engines import is_submitted
 from fretsaw.cli.options import CommandOptions
 from fretsaw.cli.progress import Status, left_out, was_skipped
-from fretsaw.cli.reads import file_size, files_of
+from fretsaw.cli.reads import file_size
 from fretsaw.engine.explain import explain
 from fretsaw.errors import CorruptFileWarning, FretsawError
 from fretsaw.spark.pipeline import Job
@@ -41,7 +41,8 @@ class OnSpark:
     """Reads by tasks of Spark."""
 
     def __init__(self, options: CommandOptions, master: str | None) -> None:
-        self._total = sum(map(file_size, files_of(options.sources)))
+        self._total = sum(map(file_size, options.files()))
+        self._access = options.access
         self._scan = options.scan()  # what is wrong with it is told before Spark is started
         # The summary says what was skipped.
         warnings.simplefilter("ignore", CorruptFileWarning)
@@ -60,7 +61,7 @@ class OnSpark:
         return self._counted
 
     def write(self, path: str, format: str) -> None:
-        self._job.write(path, format)
+        self._job.write(path, format, self._access)
 
     def explain(self, run: bool) -> str:
         text = explain(self._scan.plan())

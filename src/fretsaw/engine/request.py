@@ -13,6 +13,7 @@ from fretsaw.formats.interface import ReadOptions
 from fretsaw.model.selection import RowSelection
 from fretsaw.storage.hive import Hive
 from fretsaw.storage.listing import Listing, list_sources, picklable
+from fretsaw.storage.location import Access, Location
 from fretsaw.storage.origins import is_file_object
 from fretsaw.storage.source import Origin
 
@@ -66,6 +67,12 @@ class ScanRequest:
         if isinstance(self.sources, Listing):
             return [entry.origin for entry in self.sources.entries]
         return self.sources
+
+    @property
+    def access(self) -> Access | None:
+        """How its URLs are reached, if it has any."""
+        remote = (origin.access for origin in self.origins if isinstance(origin, Location))
+        return next(remote, None)
 
     def picklable(self) -> "ScanRequest":
         """The same without anything that belongs to this process."""

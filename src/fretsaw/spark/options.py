@@ -19,7 +19,7 @@ from fretsaw.storage.hive import Hive
 
 NAMES = (
     *("path", "paths", "filter", "columns", "skip", "head", "tail"),
-    *("splitBytes", "missing", "types", "hive", "onCorrupt", "indexes"),
+    *("splitBytes", "missing", "types", "hive", "onCorrupt", "indexes", "storageOptions"),
 )
 Missing = Literal["error", "null"]
 Types = Literal["same", "widen"]
@@ -45,12 +45,14 @@ class Options:
     hive: Hive = True
     on_corrupt: OnCorrupt = "error"
     indexes: bool = True
+    storage: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     def scan(self) -> Scan:
         """The scan of all columns, without the window; nothing is read yet."""
         # Spark has no finer timestamps, and in microseconds every INT96 has its place.
         whole = scan(
             list(self.paths),
+            storage_options=self.storage,
             missing=self.missing,
             types=self.types,
             hive=self.hive,
@@ -84,6 +86,7 @@ def parse_options(given: Mapping[str, str]) -> Options:
         hive=_hive(values.get("hive", "true")),
         on_corrupt=cast(OnCorrupt, _one_of("onCorrupt", values, get_args(OnCorrupt))),
         indexes=_one_of("indexes", values, get_args(Indexes)) == "true",
+        storage=_storage(values.get("storageOptions", "{}")),
     )
 
 
@@ -128,6 +131,19 @@ def _hive(text: str) -> Hive:
             f"option hive: true, false, or types by names as in "
             f'{{"day": "date32", "code": "string"}}, not {text!r}'
         ) from None
+
+
+def _storage(text: str) -> dict[str, str]:
+    """How URLs are reached; the text has secrets and is not repeated in the error."""
+    try:
+        given = json.loads(text)
+    except ValueError:
+        given = None
+    if not isinstance(given, dict) or not all(isinstance(value, str) for value in given.values()):
+        raise ValueError(
+            'option storageOptions: texts by names, as JSON, as in {"aws_region": "eu-central-1"}'
+        )
+    return given
 
 
 def _json_list(option: str, text: str) -> list[object]:

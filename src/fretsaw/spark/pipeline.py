@@ -30,7 +30,7 @@ from fretsaw.engine.target import union, without
 from fretsaw.errors import CorruptFileWarning
 from fretsaw.results.write.files import write_file
 from fretsaw.results.write.formats import format_of, require_types
-from fretsaw.results.write.places import destination, staged_directory
+from fretsaw.results.write.places import Place, destination, name_of, part_of, staged_directory
 from fretsaw.scan import Scan
 from fretsaw.spark import tasks
 from fretsaw.spark.report import Report, Reports
@@ -46,6 +46,7 @@ from fretsaw.spark.types import (
 from fretsaw.spark.windows import WantedPart, inside
 from fretsaw.spark.workers import require_workers
 from fretsaw.storage.listing import Entry, Listing, picklable
+from fretsaw.storage.location import Access
 from fretsaw.storage.origins import is_file_object
 
 T = TypeVar("T")
@@ -89,6 +90,7 @@ class Job:
         self._window = scan.request.query.window
         listing = _sendable(scan.request.listing())
         self._inputs = listing.entries
+        self._access = scan.request.access
         self._warned: set[str] = set()
         self._settled, entries = self._settle(scan.request, listing)
         is_placed = listing.is_split or not scan.request.query.numbers_rows
@@ -131,10 +133,13 @@ class Job:
                 yield from pa.ipc.open_stream(row[0])
         self._warn()
 
-    def write(self, path: str | os.PathLike[str], format: str) -> int:
-        """Write the result as a directory of files, complete or absent; gives the rows."""
-        place = destination(path, self._inputs)
-        require_types(self.schema, place, format_of(path, format))
+    def write(self, path: str | os.PathLike[str], format: str, access: Access | None = None) -> int:
+        """Write the result as a directory of files, complete or absent; gives the rows.
+
+        A URL is reached by `access`, by default as those that are read.
+        """
+        place = destination(path, self._inputs, access or self._access)
+        require_types(self.schema, name_of(place), format_of(path, format))
         with staged_directory(place) as stage:
             work = partial(_written, self._settled, stage, format)
             # Without a row there is a file all the same: it says what the columns are.
@@ -313,14 +318,14 @@ def _serialized(
 
 def _written(
     settled: Settled,
-    folder: str,
+    folder: Place,
     format: str,
     numbered: tuple[int, Sequence[WantedPart]],
     report: Report,
 ) -> list[int]:
     """Rows as a file; how many there are."""
     number, wanted_parts = numbered
-    path = os.path.join(folder, f"part-{number:05d}.{format}")
+    path = part_of(folder, f"part-{number:05d}.{format}")
     return [write_file(tasks.read(settled, wanted_parts, report), settled.schema, path, format)]
 
 

@@ -34,6 +34,7 @@ from fretsaw.spark.types import (
 from fretsaw.spark.windows import WantedPart, inside
 from fretsaw.storage.listing import Entry
 from fretsaw.storage.origins import open_source
+from fretsaw.storage.source import Version
 
 FEW_FILES = 64
 """So many files are opened to plan; of more than these only the sizes are looked at."""
@@ -197,6 +198,8 @@ def _columns(options: Options) -> Sequence[SchemaNode]:
 
 
 def _size(entry: Entry) -> int:
+    if isinstance(entry.identity, Version):
+        return entry.identity.size
     source = open_source(entry.origin)
     source.close()
     return source.size

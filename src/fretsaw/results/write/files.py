@@ -6,17 +6,18 @@ import pyarrow as pa
 
 from fretsaw.errors import NotWritableError
 from fretsaw.results.write.formats import FORMATS, Batches, require_types
-from fretsaw.results.write.places import Pathlike, destination, staged_file
+from fretsaw.results.write.places import Pathlike, Place, destination, name_of, staged_file
 
 
-def write_file(batches: Batches, schema: pa.Schema, path: Pathlike, format: str) -> int:
+def write_file(batches: Batches, schema: pa.Schema, path: Pathlike | Place, format: str) -> int:
     """Write a file that is complete or absent; how many rows it has."""
     place = destination(path)
-    if os.path.isdir(place):
-        raise NotWritableError(f"{place}: is a directory; name a file in it")
-    if os.path.exists(place) and not os.path.isfile(place):
-        raise NotWritableError(f"{place}: is a pipe or device, not a file")
-    require_types(schema, place, format)
+    name = name_of(place)
+    if name.endswith("/") or (isinstance(place, str) and os.path.isdir(place)):
+        raise NotWritableError(f"{name}: is a directory; name a file in it")
+    if isinstance(place, str) and os.path.exists(place) and not os.path.isfile(place):
+        raise NotWritableError(f"{name}: is a pipe or device, not a file")
+    require_types(schema, name, format)
     rows = 0
 
     def counted() -> Batches:
@@ -29,5 +30,5 @@ def write_file(batches: Batches, schema: pa.Schema, path: Pathlike, format: str)
         try:
             FORMATS[format].write(counted(), schema, sink)
         except pa.ArrowException as error:
-            raise NotWritableError(f"{place}: cannot be written as {format}: {error}") from error
+            raise NotWritableError(f"{name}: cannot be written as {format}: {error}") from error
     return rows

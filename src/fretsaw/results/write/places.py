@@ -7,25 +7,37 @@ the scan reads, or that its next run would find, is refused before anything is w
 import os
 import secrets
 import shutil
+import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from fnmatch import fnmatchcase
 from typing import TypeAlias
 
 from fretsaw.errors import NotWritableError
+from fretsaw.model.locks import importing
 from fretsaw.storage.listing import Entry, alternatives, folder_of
-from fretsaw.storage.location import Location
+from fretsaw.storage.location import Access, Location
 from fretsaw.storage.origins import absolute
-from fretsaw.storage.source import Origin
+from fretsaw.storage.source import Origin, source_name
 
 Pathlike: TypeAlias = str | os.PathLike[str]
+Place: TypeAlias = str | Location
+"""A real path, or a place in a store."""
 
 
-def destination(path: Pathlike, inputs: Iterable[Entry] = ()) -> str:
-    """The real path to write to, which is neither read by the scan nor found by its next run."""
-    if not isinstance(path, str | os.PathLike):
+def destination(
+    path: Pathlike | Location, inputs: Iterable[Entry] = (), access: Access | None = None
+) -> Place:
+    """The place to write to, which is neither read by the scan nor found by its next run.
+
+    `access` says how URLs are reached.
+    """
+    if not isinstance(path, str | os.PathLike | Location):
         raise TypeError(f"a result is written to a path, not to a {type(path).__name__}")
-    place = os.path.realpath(str(absolute(path)))
+    named = absolute(path, access)
+    if isinstance(named, Location):
+        return _remote_destination(named, inputs)
+    place = os.path.realpath(str(named))
     folder = os.path.dirname(place)
     if not os.path.isdir(folder):
         raise NotWritableError(f"{folder}: no such directory to write to; make it first")
@@ -45,9 +57,43 @@ def destination(path: Pathlike, inputs: Iterable[Entry] = ()) -> str:
     return place
 
 
+def _remote_destination(place: Location, inputs: Iterable[Entry]) -> Location:
+    with importing:
+        from fretsaw.storage.uploads import require_writable
+    require_writable(place)
+    steps = place.url.rstrip("/").split("/")
+    for entry in inputs:
+        if source_name(entry.origin) == place.url:
+            raise NotWritableError(f"{place.url}: is being read by the same scan; name another")
+        patterns = [] if entry.found_in is None else alternatives(entry.found_in.rstrip("/"))
+        if any(_matches(steps, pattern.split("/")) for pattern in patterns):
+            raise NotWritableError(
+                f"{place.url}: would be found in {entry.found_in}, which is being read, by its "
+                "next scan; write to another folder"
+            )
+    return place
+
+
+def name_of(place: Place) -> str:
+    """What messages call a place."""
+    return source_name(place)
+
+
+def part_of(folder: Place, name: str) -> Place:
+    """A file in a folder."""
+    return folder.file(name) if isinstance(folder, Location) else os.path.join(folder, name)
+
+
 @contextmanager
-def staged_file(place: str) -> Iterator[str]:
+def staged_file(place: Place) -> Iterator[str]:
     """A hidden file to write, which becomes the one at the place at the end of the block."""
+    if isinstance(place, Location):
+        with importing:
+            from fretsaw.storage.uploads import upload
+        with tempfile.TemporaryDirectory(prefix="fretsaw-") as folder:
+            yield (path := os.path.join(folder, "file"))
+            upload(path, place)
+        return
     staging = _sibling(place)
     try:
         os.close(os.open(staging, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
@@ -63,21 +109,26 @@ def staged_file(place: str) -> Iterator[str]:
 
 
 @contextmanager
-def staged_directory(path: Pathlike) -> Iterator[str]:
+def staged_directory(path: Pathlike | Location) -> Iterator[Place]:
     """A hidden directory to write files into, which becomes `path` at the end of the block.
 
-    It is removed if the block fails.
+    It is removed if the block fails. In a store files cannot be renamed together: there the folder
+    is written to as it is, and gets a file `_SUCCESS` at the end.
 
     >>> import pathlib, tempfile
     >>> folder = pathlib.Path(tempfile.mkdtemp(), "parts")
     >>> with staged_directory(folder) as staging:
-    ...     _ = pathlib.Path(staging, "part-0").write_text("data")
+    ...     _ = pathlib.Path(str(staging), "part-0").write_text("data")
     ...     folder.exists()
     False
     >>> os.listdir(folder)
     ['part-0']
     """
     place = destination(path)
+    if isinstance(place, Location):
+        with _folder_in_store(place):
+            yield place
+        return
     if os.path.exists(place) and not os.path.isdir(place):
         raise NotWritableError(f"{place}: is a file; name a directory that is not there yet")
     if os.path.isdir(place) and os.listdir(place):
@@ -94,6 +145,24 @@ def staged_directory(path: Pathlike) -> Iterator[str]:
         os.rename(staging, place)
     except BaseException:
         shutil.rmtree(staging, ignore_errors=True)
+        raise
+
+
+@contextmanager
+def _folder_in_store(folder: Location) -> Iterator[None]:
+    with importing:
+        from fretsaw.storage.uploads import is_empty, remove_below
+    if not is_empty(folder):
+        raise NotWritableError(
+            f"{folder.url}: there are files in it already; remove them, or name another folder"
+        )
+    try:
+        yield
+        with staged_file(folder.file("_SUCCESS")) as path, open(path, "wb"):
+            pass
+    except BaseException:
+        with suppress(Exception):  # the first error says what happened
+            remove_below(folder)
         raise
 
 
