@@ -220,7 +220,7 @@ HOUR = datetime.timedelta(hours=1)
         ("s || 'x' = t", col("s") + Text("x") == col("t")),
         ("flag", col("flag") == True),  # noqa: E712
         ("not flag and a.b", ~(col("flag") == True) & (col("a.b") == True)),  # noqa: E712
-        ("lower(trim(s)) = 'x'", col("s").strip().lower() == Text("x")),
+        ("lower(strip(s)) = 'x'", col("s").strip().lower() == Text("x")),
         ("length(s) > abs(a)", col("s").length() > col("a").abs()),
         ("s like '%x_'", col("s").like("%x_")),
         ("s ilike 'X%'", col("s").ilike("X%")),

@@ -2,8 +2,8 @@
 
 In come expressions and literals; out come conditions bound to one file's schema.
 
-- `expression`, `operations`, `logic`, `text`: what users write; `sql`, `sql_words`, `sql_reader`,
-  `sql_values`, `sql_literals` as text
+- `expression`, `operations`, `type_names`, `logic`, `text`: what users write; `sql`, `sql_words`,
+  `sql_reader`, `sql_values`, `sql_usage`, `sql_literals` as text
 - `literals`: from what they write to keys, exactly, by the column's type
 - `value_set`: sets of values as the places where they begin and end: every comparison is one
 - `comparison`, `patterns`: the sets of values that tests stand for
@@ -14,6 +14,7 @@ In come expressions and literals; out come conditions bound to one file's schema
 - `prune`: what bounds prove: none, some or all of a block or page
 - `inverse`: what a test of a computed value says of its column
 - `evaluate`: which decoded values are in a set
-- `compute`, `casts`, `ordering`, `temporal`: what is computed of decoded columns
+- `compute`, `casts`, `ordering`, `temporal`, `rounding`, `decimals`: what is computed of decoded
+  columns
 - `rows`: which decoded rows match
 """

@@ -7,6 +7,7 @@ from typing import Any
 import pyarrow as pa
 
 from fretsaw.model.schema import SchemaNode
+from fretsaw.predicates.text import Text
 
 ROW_NUMBER = -2
 """The leaf index of the numbers of rows, which no file has."""
@@ -55,9 +56,9 @@ def leaf_value(
     return Bound("element" if hosts else "leaf", kind, options=(leaf, above, hosts))
 
 
-def constant(scalar: pa.Scalar) -> Bound:
-    """A value that is the same for all rows."""
-    return Bound("literal", scalar.type, options=(scalar,))
+def constant(scalar: pa.Scalar, text: Text | None = None) -> Bound:
+    """A value that is the same for all rows; perhaps as the text of a condition has it."""
+    return Bound("literal", scalar.type, options=(scalar, text))
 
 
 def without_structs(value: Bound) -> Bound:

@@ -38,6 +38,10 @@ def cast(array: pa.Array, kind: pa.DataType) -> pa.Array:
         if pa.types.is_decimal(array.type) and pa.types.is_decimal(kind):
             rounded = pc.round(array, min(kind.scale, array.type.scale), "half_to_even")
             return rounded.cast(kind)
+        if pa.types.is_integer(array.type) and pa.types.is_decimal(kind):
+            digits = types.as_decimal(array.type).precision + kind.scale
+            if digits <= types.MOST_DIGITS:  # all integers of the type fit, then those there are
+                return array.cast(pa.decimal256(digits, kind.scale)).cast(kind)
         return array.cast(kind)
     except pa.ArrowNotImplementedError:
         raise NotComputable(f"{array.type} cannot be cast to {kind}") from None

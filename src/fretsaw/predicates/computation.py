@@ -27,6 +27,7 @@ from fretsaw.predicates.expression import (
 from fretsaw.predicates.functions import beside, bind_call
 from fretsaw.predicates.literals import UnfitLiteral
 from fretsaw.predicates.logic import And, Not, Or, Predicate
+from fretsaw.predicates.text import Text
 
 _TEXT_TESTS = {"ends with", "contains", "like", "ilike", "matches"}
 
@@ -90,11 +91,11 @@ def bind_value(expression: Any, find: Columns) -> Bound:
         case Call("coalesce", operands):
             values = _alike([bind_value(value, find) for value in operands])
             return Bound("coalesce", values[0].type, tuple(values))
+        case Call("truth", (Predicate() as predicate,)):
+            return bind_truth(predicate, find)
         case Call(function, operands, options):
             return bind_call(function, [bind_value(o, find) for o in operands], options)
-        case Predicate():
-            return bind_truth(expression, find)
-    return constant(_scalar(expression))
+    return constant(_scalar(expression), expression if isinstance(expression, Text) else None)
 
 
 def _fold(fold: Fold, scope: Columns, truth: Bound) -> Bound:

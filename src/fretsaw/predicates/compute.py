@@ -8,6 +8,7 @@ its own rows only, so that no row fails for a branch that it does not take.
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -16,11 +17,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from fretsaw.model.schema import SchemaNode
-from fretsaw.predicates import temporal, types
+from fretsaw.predicates import decimals, temporal, types
 from fretsaw.predicates.bound import Bound, Host, NotComputable, without_structs
 from fretsaw.predicates.casts import cast, converted, try_cast
 from fretsaw.predicates.evaluate import contained
 from fretsaw.predicates.ordering import holds
+from fretsaw.predicates.rounding import rounded
 from fretsaw.predicates.value_set import Booleans
 
 Offsets: TypeAlias = npt.NDArray[np.int64]
@@ -30,7 +32,12 @@ _ON_NUMBERS = {
     "-": (pc.subtract_checked, pc.subtract),
     "*": (pc.multiply_checked, pc.multiply),
 }
-_ON_TEXT = {"lower": pc.utf8_lower, "upper": pc.utf8_upper, "strip": pc.utf8_trim_whitespace}
+_ON_TEXT = {
+    "lower": pc.utf8_lower,
+    "upper": pc.utf8_upper,
+    "strip": pc.utf8_trim_whitespace,
+    "trim": partial(pc.utf8_trim, characters=" "),
+}
 
 
 Key: TypeAlias = tuple[int, bool, Host | None]
@@ -263,6 +270,8 @@ def _scattered(parts: list[pa.Array], places: list[Any]) -> pa.Array:
 
 def _calculate(value: Bound, left: pa.Array, right: pa.Array) -> pa.Array:
     kind, function = value.type, value.function
+    if pa.types.is_decimal(kind) and function in ("//", "%"):
+        return decimals.divided(function, left, right, kind, truncates="truncate" in value.options)
     if pa.types.is_decimal(kind):
         wide = [_wide(converted(array, types.as_decimal(array.type))) for array in (left, right)]
         return _ON_NUMBERS[function][1](*wide).cast(kind)
@@ -329,13 +338,11 @@ def _apply(value: Bound, array: pa.Array) -> pa.Array:
         case "negate" | "abs":
             if pa.types.is_duration(kind):
                 return _of_sign(value.function, array.view(pa.int64())).view(kind)
-            return _of_sign(value.function, converted(array, kind))
+            unsigned = pa.types.is_uint64(array.type) and value.function == "negate"
+            return _negated(array) if unsigned else _of_sign(value.function, converted(array, kind))
         case "round":
-            array = converted(array, kind)
-            if pa.types.is_integer(kind) and options[0] >= 0:
-                return array
-            return pc.round(array, options[0], options[1])
-        case "lower" | "upper" | "strip":
+            return rounded(converted(array, kind), *options)
+        case "lower" | "upper" | "strip" | "trim":
             return _ON_TEXT[value.function](converted(array, kind))
         case "count":
             return pc.list_value_length(array).cast(kind)
@@ -354,6 +361,14 @@ def _of_sign(function: str, array: pa.Array) -> pa.Array:
     if pa.types.is_decimal(array.type):
         return (pc.abs if function == "abs" else pc.negate)(array)
     return (pc.abs_checked if function == "abs" else pc.negate_checked)(array)
+
+
+def _negated(array: pa.Array) -> pa.Array:
+    """Integers without a sign, with one."""
+    values = np.asarray(array.fill_null(0))
+    if (values > np.uint64(2**63)).any():
+        raise NotComputable("overflow")
+    return pa.array((~values + np.uint64(1)).view(np.int64), mask=np.asarray(array.is_null()))
 
 
 def true_of_leaves(truth: Bound, columns: Sequence[tuple[SchemaNode, pa.ChunkedArray]]) -> Booleans:

@@ -128,6 +128,8 @@ class Call(Expression):
                 return f"({f' {infix} '.join(shown)})"
             case "negate":
                 return f"(-{shown[0]})"
+            case "truth":
+                return f"({shown[0]})"
             case "coalesce":
                 return f"coalesce({', '.join(shown)})"
             case "when":
@@ -256,7 +258,7 @@ def call(function: str, *operands: Any, options: tuple[Any, ...] = ()) -> Call:
             raise TypeError(
                 f"{operand!r} is many values: test them as they are, or test each element"
             )
-        if isinstance(operand, Predicate) and function != "when":
+        if isinstance(operand, Predicate) and function not in ("when", "truth"):
             raise TypeError(f"{operand!r} is a condition, not a value to compute with")
         if isinstance(operand, Call):
             depth = max(depth, operand.depth + 1)

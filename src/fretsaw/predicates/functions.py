@@ -23,11 +23,13 @@ def bind_call(function: str, operands: list[Bound], options: tuple[Any, ...]) ->
     match function:
         case "+" | "-" | "*" | "/" | "//" | "%":
             return _arithmetic(function, operands[0], operands[1], options)
+        case "negate" if pa.types.is_uint64(kind):
+            return Bound(function, pa.int64(), tuple(operands))
         case "negate" | "abs" if types.is_number(kind) or pa.types.is_duration(kind):
             return Bound(function, types.computed(kind), tuple(operands))
         case "round" if types.is_number(kind):
-            return Bound(function, types.computed(kind), tuple(operands), options)
-        case "lower" | "upper" | "strip" if types.is_text(kind):
+            return Bound(function, _rounded_type(kind, options[0]), tuple(operands), options)
+        case "lower" | "upper" | "strip" | "trim" if types.is_text(kind):
             return Bound(function, types.computed(kind), tuple(operands))
         case "length" if pa.types.is_nested(kind) and not pa.types.is_struct(kind):
             return Bound("count", pa.int64(), tuple(operands))
@@ -43,6 +45,14 @@ def bind_call(function: str, operands: list[Bound], options: tuple[Any, ...]) ->
 
 def _named(function: str) -> str:
     return function if not function.isalpha() else f"{function}()"
+
+
+def _rounded_type(kind: pa.DataType, places: int) -> pa.DataType:
+    """The type of rounded numbers: a decimal may get one more digit."""
+    if not pa.types.is_decimal(kind) or places >= kind.scale:
+        return types.computed(kind)
+    digits = max(kind.precision + 1, kind.scale - places + 1)
+    return types.decimal(min(digits, types.MOST_DIGITS), kind.scale)
 
 
 def _has_part(function: str, kind: pa.DataType, options: tuple[Any, ...]) -> bool:
@@ -65,6 +75,7 @@ def _cast_target(kind: pa.DataType, target: pa.DataType) -> pa.DataType:
 
 
 def _arithmetic(function: str, left: Bound, right: Bound, options: tuple[Any, ...]) -> Bound:
+    left, right = _moment_beside(left, right.type), _moment_beside(right, left.type)
     kinds = left.type, right.type
     if all(map(types.is_number, kinds)):
         left, right = beside(left, right.type), beside(right, left.type)
@@ -83,8 +94,6 @@ def _number_type(function: str, left: Bound, right: Bound) -> pa.DataType:
     kinds = left.type, right.type
     whole = all(map(pa.types.is_integer, kinds))
     if function == "/" or any(map(pa.types.is_floating, kinds)):
-        return pa.float64()
-    if function in ("//", "%") and not whole:
         return pa.float64()
     if not whole:
         return _decimal_type(function, *(_digits(value) for value in (left, right)))
@@ -107,6 +116,10 @@ def _decimal_type(function: str, left: tuple[int, int], right: tuple[int, int]) 
     if function == "*":
         return types.decimal(left[0] + right[0] + 1, left[1] + right[1])
     scale = max(left[1], right[1])
+    if function == "//":
+        return types.decimal(max(left[0] - left[1], 0) + right[1] + 1, 0)
+    if function == "%":
+        return types.decimal(max(right[0] - right[1], 0) + scale, scale)
     return types.decimal(max(left[0] - left[1], right[0] - right[1]) + scale + 1, scale)
 
 
@@ -137,8 +150,23 @@ _DAY = types.tick(pa.date32())
 
 def beside(value: Bound, kind: pa.DataType) -> Bound:
     """A literal beside a type: a float beside a decimal is what it is spelled as."""
+    if value.is_literal and value.options[1] is not None:
+        return _text_beside(value, kind)
     if value.is_literal and pa.types.is_decimal(kind) and pa.types.is_floating(value.type):
         number = value.options[0].as_py()
         if np.isfinite(number):
             return constant(types.decimal_scalar(Decimal(repr(number))))
     return value
+
+
+def _text_beside(value: Bound, kind: pa.DataType) -> Bound:
+    """A string of SQL text is converted to what stands beside it, unless that is text."""
+    if pa.types.is_null(kind) or types.is_text(kind) or types.is_binary(kind):
+        return value
+    return constant(types.text_scalar(value.options[1].value, kind))
+
+
+def _moment_beside(value: Bound, kind: pa.DataType) -> Bound:
+    """A TIMESTAMP of SQL text beside a column is one of its kind: in UTC, or on the wall clock."""
+    is_moment = value.is_literal and value.options[1] is not None and value.options[1].is_moment
+    return _text_beside(value, kind) if is_moment and pa.types.is_timestamp(kind) else value

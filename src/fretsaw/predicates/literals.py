@@ -56,7 +56,7 @@ def edges(value: Any, leaf: SchemaNode) -> Pair:
     for is_type, takes, convert in _CONVERSIONS:
         if is_type(arrow_type):
             if isinstance(value, Text):
-                value = _from_text(value.value, arrow_type)
+                value = from_text(value.value, arrow_type)
             if isinstance(value, bool) and takes != "a bool":
                 raise UnfitLiteral(f"it compares with {takes}")
             try:
@@ -86,7 +86,7 @@ def is_float(leaf: SchemaNode) -> bool:
     return bool(pa.types.is_floating(value_type(leaf)))
 
 
-def _from_text(text: str, arrow_type: pa.DataType) -> Any:
+def from_text(text: str, arrow_type: pa.DataType) -> Any:
     """A string of SQL text as a value of a column's type."""
     types = pa.types
     try:
@@ -109,7 +109,7 @@ def _from_text(text: str, arrow_type: pa.DataType) -> Any:
         raise UnfitLiteral(f"{text!r} cannot be converted to that") from None
 
 
-def _timestamp(text: str, in_utc: bool) -> "_Instant":
+def _timestamp(text: str, in_utc: bool) -> "Instant":
     """A timestamp as SQL text spells it; without an offset it is UTC on a column in UTC."""
     matched = _TIMESTAMP.fullmatch(text.strip())
     if matched is None:
@@ -119,10 +119,10 @@ def _timestamp(text: str, in_utc: bool) -> "_Instant":
     if moment.tzinfo is not None and not in_utc:
         raise UnfitLiteral("it is a local timestamp: leave out the offset")
     nanoseconds = _since_epoch(moment) + int((fraction or "0").ljust(9, "0"))
-    return _Instant(nanoseconds)
+    return Instant(nanoseconds)
 
 
-class _Instant(int):
+class Instant(int):
     """Nanoseconds since the epoch, or since midnight."""
 
 
@@ -165,7 +165,7 @@ def _float(value: Any, arrow_type: pa.DataType) -> Pair | None:
         rounded = np.array(wide).astype(arrow_type.to_pandas_dtype())
     key = float_key(float(rounded))
     if isinstance(value, int | Decimal) and value == 0:  # without a sign it is both zeros
-        return float_key(-0.0), key + 1
+        return float_key(-0.0), float_key(0.0) + 1
     return key, key + 1
 
 
@@ -205,7 +205,7 @@ def _moment(value: Any, arrow_type: pa.DataType) -> Pair | None:
     if arrow_type.tz == EITHER_ZONE:  # rows show what is in UTC without its zone
         in_utc = isinstance(value, datetime.datetime) and value.utcoffset() is not None
     nanoseconds: int | Fraction
-    if isinstance(value, _Instant):
+    if isinstance(value, Instant):
         nanoseconds = int(value)
     elif isinstance(value, np.datetime64) and not in_utc:
         nanoseconds = _numpy_nanoseconds(value)
@@ -229,8 +229,8 @@ def _moment(value: Any, arrow_type: pa.DataType) -> Pair | None:
 def _time(value: Any, arrow_type: pa.DataType) -> Pair | None:
     if isinstance(value, datetime.time) and value.tzinfo is None:
         moment = datetime.datetime.combine(datetime.date(1970, 1, 1), value)
-        value = _Instant(_since_epoch(moment))
-    if not isinstance(value, _Instant):
+        value = Instant(_since_epoch(moment))
+    if not isinstance(value, Instant):
         return None
     return _at(Fraction(value) * _PER_SECOND[arrow_type.unit] / 10**9)
 

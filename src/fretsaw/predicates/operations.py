@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeAlias
 import pyarrow as pa
 
 from fretsaw.predicates.logic import Predicate, has_no_truth
+from fretsaw.predicates.type_names import type_named
 
 if TYPE_CHECKING:
     from fretsaw.predicates.expression import Expression
@@ -186,7 +187,7 @@ class Operations(ABC):
         >>> col("code").cast("int32") > 7
         col('code').cast('int32') > 7
         """
-        kind = pa.type_for_alias(type) if isinstance(type, str) else type
+        kind = type_named(type) if isinstance(type, str) else type
         if not isinstance(kind, pa.DataType):
             raise TypeError(f"cast() takes an Arrow type or its name, not {type!r}")
         return self._call("cast", self, options=(kind,))
@@ -298,7 +299,8 @@ class Operations(ABC):
 
 def _whole(function: str, n: int) -> int:
     if isinstance(n, bool) or not isinstance(n, int) or abs(n) > 100:
-        raise TypeError(f"{function}() takes a number of decimal places, not {n!r}")
+        problem = f"takes a number of decimal places from -100 to 100, not {n!r}"
+        raise TypeError(f"{function}() {problem}")
     return n
 
 

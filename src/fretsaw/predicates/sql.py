@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from fretsaw.model.locks import importing
 from fretsaw.predicates.logic import Predicate
 from fretsaw.predicates.sql_reader import Reader
+from fretsaw.predicates.sql_usage import no_such_function
 from fretsaw.predicates.sql_values import SUPPORTED
 from fretsaw.predicates.sql_words import syntax_error, words
 
@@ -52,7 +53,27 @@ def _failure(tokens: list["Token"], error: Exception) -> tuple[int, str]:
     place = (details.get("line"), details.get("col"))
     token = next((token for token in tokens if (token.line, token.col) == place), tokens[-1])
     description = details.get("description") or ""
+    if "arguments" in description or description.startswith("Required keyword"):
+        called = _called(tokens, token)
+        if called is not None:
+            return called
+    if token.text.upper() == "OVER":
+        return token.start, "a window function is not in a condition on rows"
     if token is tokens[-1] and token.text != ")" and not description.startswith("Invalid"):
         return token.end + 1, f"the condition ends too early; {SUPPORTED}"
     problem = "`)` is expected here" if description == "Expecting )" else "this cannot be read here"
     return token.start, f"{problem}; {SUPPORTED}"
+
+
+def _called(tokens: list["Token"], end: "Token") -> tuple[int, str] | None:
+    """Where the call of a function that ends at a word begins, and what is wrong with it."""
+    depth, operands, last = 0, 0, len(tokens) and tokens.index(end)
+    for place in range(last, 0, -1):
+        text = tokens[place].text
+        depth += (text == ")") - (text == "(")
+        operands += text == "," and depth == 1
+        if depth == 0 and text == "(":
+            name = tokens[place - 1]
+            count = operands + 1 if place + 1 < last else 0
+            return name.start, no_such_function(name.text, ["..."] * count)
+    return None

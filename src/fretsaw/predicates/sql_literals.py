@@ -26,8 +26,8 @@ _LITERALS: dict[str, tuple[str, Callable[[str], Any]]] = {
     "DATE": (_DAY, date.fromisoformat),
     "TIME": (_CLOCK % 6, time.fromisoformat),
     # Only checked here: whether it is in UTC, and its nanoseconds, are the column's to know.
-    "TIMESTAMP": (_MOMENT, lambda text: datetime.fromisoformat(text) and Text(text)),
-    "TIMESTAMPTZ": (_MOMENT, lambda text: datetime.fromisoformat(text) and Text(text)),
+    "TIMESTAMP": (_MOMENT, lambda text: datetime.fromisoformat(text) and Text(text, True)),
+    "TIMESTAMPTZ": (_MOMENT, lambda text: datetime.fromisoformat(text) and Text(text, True)),
 }
 _TYPES = {
     **{"TINYINT": pa.int8(), "SMALLINT": pa.int16(), "INT": pa.int32(), "BIGINT": pa.int64()},
@@ -111,11 +111,11 @@ def _shifted(moment: Any, by: timedelta | Months, sign: int) -> Any:
     """A date or a timestamp of the text, moved; None for what is no such literal."""
     if isinstance(moment, Text):
         zone = datetime.fromisoformat(moment.value)
-        return Text(_moved(zone, by, sign).isoformat(" "))
+        return Text(_moved(zone, by, sign).isoformat(" "), is_moment=True)
     if isinstance(moment, date):
         midnight = datetime(moment.year, moment.month, moment.day)
         moved = _moved(midnight, by, sign)
-        return moved.date() if moved.time() == time() else Text(moved.isoformat(" "))
+        return moved.date() if moved.time() == time() else Text(moved.isoformat(" "), True)
     return None
 
 

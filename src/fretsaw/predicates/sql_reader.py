@@ -133,10 +133,15 @@ class Reader(Values):
 
     def same(self, left: "Expr", right: "Expr") -> Predicate:
         """Both null, or both not and equal: never unknown."""
-        sides = [node for node in (left, right) if bare(node).key != "null"]
-        if len(sides) < 2:
-            return self.expression(sides[0]).is_null() if sides else as_predicate(coalesce(True))
-        first, second = map(self.expression, sides)
+        sides = [self.value(node) for node in (left, right) if bare(node).key != "null"]
+        sides.sort(key=lambda side: not isinstance(side, Expression))
+        first, *others = sides or [True]
+        first = first if isinstance(first, Expression) else coalesce(first)
+        if not others:
+            return first.is_null() if sides else as_predicate(coalesce(True))
+        (second,) = others
+        equal = _COMPARISONS["eq"](first, second)
+        if not isinstance(second, Expression):
+            return equal & first.is_not_null()
         known = first.is_not_null() & second.is_not_null()
-        equal = _COMPARISONS["eq"](first, self.value(right))
         return (equal & known) | (first.is_null() & second.is_null())

@@ -3,7 +3,6 @@
 Numbers stay exact, and string literals become `Text`, which each column converts to its own type.
 """
 
-import difflib
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -15,7 +14,8 @@ from fretsaw.predicates import sql_literals
 from fretsaw.predicates.expression import Column, Expression, Fold, call, coalesce, col, when
 from fretsaw.predicates.logic import Predicate
 from fretsaw.predicates.operations import UNITS
-from fretsaw.predicates.sql_words import syntax_error
+from fretsaw.predicates.sql_usage import USAGE, no_such_function
+from fretsaw.predicates.sql_words import AGGREGATE, SUBQUERY, syntax_error
 from fretsaw.predicates.text import Text
 
 if TYPE_CHECKING:
@@ -28,21 +28,17 @@ SUPPORTED = (
 )
 _OPERANDS = {"this", "table", "db", "catalog", "expression", "expressions", "low", "high", "to"}
 _OPERANDS |= {"negate", "is_string", "typed", "safe", "decimals", "unit", "ifs", "default", "_type"}
+_CONDITIONS = {"eq", "neq", "lt", "lte", "gt", "gte", "and", "or", "not", "is", "in", "between"}
+_CONDITIONS |= {"like", "ilike", "escape", "regexplike", "nullsafeeq", "nullsafeneq"}
 _ARITHMETIC = {"add": "+", "sub": "-", "mul": "*", "div": "/", "intdiv": "//", "mod": "%"}
 _FUNCTIONS = {
     **{name: name for name in ("lower", "upper", "abs", "year", "month", "day", "hour")},
     **{name: name for name in ("minute", "second", "microsecond", "date", "length")},
-    **{"trim": "strip", "strip": "strip", "len": "length", "char_length": "length"},
+    **{"trim": "trim", "strip": "strip", "len": "length", "char_length": "length"},
     **{"dayofweekiso": "weekday", "isodow": "weekday", "weekday": "weekday"},
     **{"dayofmonth": "day", "tsordstodate": "date", "microseconds": "microsecond"},
 }
 TESTS = {"startswith": "starts_with", "endswith": "ends_with", "contains": "contains"}
-_NAMES = (
-    *("lower", "upper", "trim", "length", "abs", "round", "coalesce", "nullif", "regexp_matches"),
-    *("starts_with", "ends_with", "contains", "isnan", "date_trunc", "extract", "cast", "date"),
-    *("try_cast", "year", "month", "day", "hour", "minute", "second", "microsecond", "isodow"),
-)
-_ROWS = "is not in a condition on rows: it is of many rows, a condition of one"
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +136,8 @@ class Values(ABC):
                 return self.entry(node)
             case "any":
                 raise self.error(node, f"a column is expected here, ANY is not; {SUPPORTED}")
+            case key if key in _CONDITIONS and not _is_chained(node):
+                return call("truth", self.predicate(node))
         return self.function(node)
 
     def entry(self, node: "Expr") -> Expression:
@@ -182,12 +180,12 @@ class Values(ABC):
                 return call("truncate", self.value(node.this), options=(unit,))
         if name in _FUNCTIONS:
             operands = node.expressions if node.key == "anonymous" else [node.this]
-            if len(operands) == 1:
+            if len(operands) == 1 and node.args.get("expression") is None:
                 return call(_FUNCTIONS[name], self.value(operands[0]))
         raise self.unknown(node)
 
     def part(self, node: "Expr", name: str, value: "Expr") -> Any:
-        if name not in _FUNCTIONS or name not in _NAMES:
+        if name not in _FUNCTIONS or name not in USAGE:
             raise self.error(node, f"there is no part {name.upper()} of a time")
         return call(_FUNCTIONS[name], self.value(value))
 
@@ -242,21 +240,33 @@ class Values(ABC):
         """The error for what is no function, or none of one row."""
         kinds = {kind.__name__ for kind in type(node).__mro__}
         if kinds & {"AggFunc", "Window", "Query", "Subquery", "Exists", "In"}:
-            what = "a subquery" if kinds & {"Query", "Subquery", "Exists", "In"} else "an aggregate"
-            return self.error(node, f"{what} {_ROWS}")
+            is_query = kinds & {"Query", "Subquery", "Exists", "In"}
+            return self.error(node, SUBQUERY if is_query else AGGREGATE)
         if "Func" not in kinds:
             return self.error(node, f"this is no condition and no value; {SUPPORTED}")
-        name = node.name if node.key == "anonymous" else str(getattr(node, "sql_name", str)())
-        near = difflib.get_close_matches(name.lower(), _NAMES, 3)
-        hint = f"did you mean {', '.join(near)}?" if near else f"there are {', '.join(_NAMES)}"
-        return self.error(
-            node, f"functions of that name, or with such operands, are not there; {hint}"
-        )
+        operands = [
+            operand
+            for part in node.args.values()
+            for operand in (part if isinstance(part, list) else [part])
+            if hasattr(operand, "walk")
+        ]
+        name, start = self.called(node)
+        problem = no_such_function(name, [_kind(operand) for operand in operands])
+        return syntax_error(self.text, start, problem)
+
+    def called(self, node: "Expr") -> tuple[str, int]:
+        """The name of a function as it is written, and its place."""
+        first = min((p.meta["start"] for p in node.walk() if "start" in p.meta), default=0)
+        places = [n for n, token in enumerate(self.tokens) if token.start <= first]
+        for place in reversed(places):
+            if place + 1 < len(self.tokens) and self.tokens[place + 1].text == "(":
+                return self.tokens[place].text, self.tokens[place].start
+        return str(getattr(node, "sql_name", str)()), first
 
     def reject_extras(self, node: "Expr") -> None:
         for name, operand in node.args.items():
             if operand and name not in _OPERANDS:
-                if not _is_known(node):
+                if _is_function(node):
                     raise self.unknown(node)
                 place = operand if hasattr(operand, "walk") else node
                 raise self.error(place, f"this is not supported; {SUPPORTED}")
@@ -291,11 +301,21 @@ def is_folded(value: Any) -> bool:
     return isinstance(value, Column) and value.fold is not None
 
 
-def _is_known(node: "Expr") -> bool:
-    """Whether it is no function, or one that there is."""
-    is_function = any(kind.__name__ in ("Func", "Window") for kind in type(node).__mro__)
-    names = (*_FUNCTIONS, *TESTS, "case", "round", "cast", "trycast", "extract", "coalesce")
-    return not is_function or node.key in names
+def _kind(node: "Expr") -> str:
+    """What stands as an operand."""
+    node = bare(node)
+    if node.key == "literal":
+        return "text" if node.is_string else "number"
+    return "column" if node.key in ("column", "dot") else node.key
+
+
+def _is_chained(node: "Expr") -> bool:
+    """Whether a comparison is compared without parentheses, `a < b < c`."""
+    return node.parent is not None and node.parent.key in ("eq", "neq", "lt", "lte", "gt", "gte")
+
+
+def _is_function(node: "Expr") -> bool:
+    return any(kind.__name__ in ("Func", "Window") for kind in type(node).__mro__)
 
 
 def _is_word(node: "Expr", word: str) -> bool:

@@ -22,7 +22,8 @@ _KEYWORDS = {
 }
 _IN_CASE = {"WHEN", "THEN", "ELSE", "END"}
 _CLOSED = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|`(?:[^`]|``)*`|--[^\n]*|/\*.*?\*/""", re.S)
-_SUBQUERY = "a subquery is not in a condition on rows: run it first, and filter by its result"
+SUBQUERY = "a subquery is not in a condition on rows: run it first, and filter by its result"
+AGGREGATE = "an aggregate is not in a condition on rows: it is of many rows, a condition of one"
 _REFUSED = {
     ";": "one condition is expected, without a semicolon",
     "IF": 'this is not supported, write CASE; a column of that name goes in "double quotes"',
@@ -49,7 +50,9 @@ def words(text: str) -> list["Token"]:
         if kind != "VAR":
             continue
         if word == "SELECT" and before == "(":
-            raise syntax_error(text, token.start, _SUBQUERY)
+            raise syntax_error(text, token.start, SUBQUERY)
+        if word == "DISTINCT" and before == "(":
+            raise syntax_error(text, tokens[place - 2].start, AGGREGATE)
         open_cases += word == "CASE"
         open_cases -= word == "END" and open_cases > 0
         is_word = (

@@ -3,6 +3,8 @@
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from fretsaw.predicates.bound import NotComputable
+
 _PARTS = {
     "year": pc.year,
     "month": pc.month,
@@ -39,7 +41,10 @@ def truncated(array: pa.Array, unit: str) -> pa.Array:
     Of an hour that a zone has twice it is the one that the instant lies in; a beginning that a
     zone leaves out is the first instant behind it.
     """
-    floors = pc.floor_temporal(wall_clock(array), unit=unit)
+    wall = wall_clock(array)
+    floors = pc.floor_temporal(wall, unit=unit)
+    if pc.any(pc.greater(floors, wall)).as_py():  # it wrapped
+        raise NotComputable(f"the {unit} begins before the first time that {array.type} has")
     zone = getattr(array.type, "tz", None)
     if zone is None:
         return floors.cast(array.type)

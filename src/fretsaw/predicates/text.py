@@ -8,6 +8,8 @@ class Text:
     """A string literal of SQL text, to be converted to the column's type."""
 
     value: str
+    is_moment: bool = False
+    """Whether it is a TIMESTAMP, whose zone and unit are the column's to know."""
 
     def __repr__(self) -> str:
         return repr(self.value)

@@ -12,7 +12,7 @@ from uuid import UUID
 import numpy as np
 import pyarrow as pa
 
-from fretsaw.predicates.literals import UnfitLiteral
+from fretsaw.predicates.literals import Instant, UnfitLiteral, from_text
 from fretsaw.predicates.text import Text
 
 MOST_DIGITS = 76
@@ -135,7 +135,10 @@ def clock_family(kind: pa.DataType) -> str:
 def scalar(value: Any) -> pa.Scalar:
     """A value that a user wrote, in the type that it has by itself."""
     if isinstance(value, Text):
-        return pa.scalar(value.value, pa.string())
+        if not value.is_moment:
+            return pa.scalar(value.value, pa.string())
+        zoned = datetime.datetime.fromisoformat(value.value).tzinfo is not None
+        return text_scalar(value.value, pa.timestamp("us", "UTC" if zoned else None))
     if isinstance(value, np.generic) and not isinstance(value, np.datetime64 | np.timedelta64):
         value = value.item()
     match value:
@@ -146,13 +149,24 @@ def scalar(value: Any) -> pa.Scalar:
         case int():
             return decimal_scalar(Decimal(value))
         case Decimal() if value.is_finite():
-            return decimal_scalar(value)
+            is_far = abs(value.adjusted()) > MOST_DIGITS  # 1e300, which only floats compute with
+            return pa.scalar(float(value)) if is_far and value else decimal_scalar(value)
         case UUID():
             return pa.scalar(value.bytes, pa.binary(16))
     try:
         return pa.scalar(value)
     except (pa.ArrowException, TypeError, ValueError) as error:
         raise UnfitLiteral(f"{value!r} is no value to compute with: {error}") from None
+
+
+def text_scalar(text: str, kind: pa.DataType) -> pa.Scalar:
+    """A string literal of SQL text as a value of the type that stands beside it."""
+    value = from_text(text, kind)
+    if not isinstance(value, Instant):
+        return scalar(value)
+    unit, count = ("ns", int(value)) if value % 1000 else ("us", value // 1000)
+    is_time = pa.types.is_time(kind)
+    return pa.scalar(count, pa.time64(unit) if is_time else pa.timestamp(unit, kind.tz))
 
 
 def decimal_scalar(value: Decimal) -> pa.Scalar:
