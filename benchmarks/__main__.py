@@ -19,10 +19,12 @@ from benchmarks.data.store import FULL, QUICK, Scale
 from benchmarks.data.trips import trips
 from benchmarks.field import contestants, orc_contestants
 from benchmarks.growth import DIMENSIONS, Growth, measure_growth
-from benchmarks.measure import OURS, Result, measure, measure_import
+from benchmarks.imports import measure_import
+from benchmarks.measure import measure
 from benchmarks.memory import measure_memory
 from benchmarks.on_spark import OnSpark
 from benchmarks.ours import Plain
+from benchmarks.result import OURS, Result
 from benchmarks.workloads import WORKLOADS
 
 IMPORT, MEMORY, CURVE, GROWTH = "import", "memory", "curve", "growth"

@@ -1,11 +1,11 @@
 """Bloom filters of Parquet files, probed without fretsaw.
 
-In: an open file, where a filter lies in it, and a value as it is stored. Out: whether the column
+In: a file in memory, where a filter lies in it, and a value as it is stored. Out: whether a column
 chunk may hold the value. `PROBE_BYTES` and the header are all that must be read for that; the
 numbers are those of the format's split block filter with XXH64.
 """
 
-from typing import BinaryIO
+from mmap import mmap
 
 import xxhash
 
@@ -22,12 +22,12 @@ def header_bytes(length: int) -> int:
     return length % PROBE_BYTES
 
 
-def may_hold(file: BinaryIO, offset: int, length: int, value: bytes) -> bool:
+def may_hold(data: mmap, offset: int, length: int, value: bytes) -> bool:
     """Whether the filter has all eight bits of the value, each in a word of its block."""
     digest = xxhash.xxh64_intdigest(value)
     block = (digest >> WORD_BITS) * (length // PROBE_BYTES) >> WORD_BITS
-    file.seek(offset + header_bytes(length) + block * PROBE_BYTES)
-    words = memoryview(file.read(PROBE_BYTES)).cast("I")
+    start = offset + header_bytes(length) + block * PROBE_BYTES
+    words = memoryview(data[start : start + PROBE_BYTES]).cast("I")
     low = digest % 2**WORD_BITS
     return all(
         word >> (low * salt % 2**WORD_BITS >> 27) & 1

@@ -15,8 +15,10 @@ from benchmarks.conditions import Condition, Where
 from benchmarks.contestant import Contestant, Unsupported
 from benchmarks.data.store import Scale
 from benchmarks.data.trips import trips
-from benchmarks.measure import OURS, race, same_rows, timer
 from benchmarks.ours import OWN, Fretsaw, Plain
+from benchmarks.race import race, timer
+from benchmarks.result import OURS
+from benchmarks.same import same_rows
 
 PERCENTS = (0, 0.01, 0.1, 1, 5, 10, 25, 50, 75, 90, 99, 100)
 PROJECTIONS: Mapping[str, tuple[str, ...] | None] = {

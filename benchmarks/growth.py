@@ -16,7 +16,7 @@ import fretsaw as fs
 from benchmarks import ours
 from benchmarks.data import grids
 from benchmarks.data.store import Sample
-from benchmarks.measure import race, timer
+from benchmarks.race import race, timer
 
 FITTED = 3  # sizes that an exponent is fitted to, the largest ones: small ones are all overhead
 ROWS, PAGE, COLUMNS = 1_000_000, 20_000, 5

@@ -1,4 +1,4 @@
-"""The fewest bytes with which Parquet files can answer, worked out without fretsaw.
+"""What Parquet files must be read for an answer, at the least, worked out without fretsaw.
 
 In: paths, the rows and the columns wanted, and the condition that finds them. Out: bytes of the
 footers, of the offset indexes that tell where the pages are, of the pages that hold a wanted row,
@@ -6,140 +6,75 @@ and of the dictionaries those pages need. A column chunk that is wanted whole ne
 file behind the last wanted row needs no footer, one before it does, because its rows count. A
 condition needs, in blocks that statistics leave open, the column index and the pages of its
 column that this leaves open in turn: up to the last wanted row for a head, from the first one on
-for a tail. Where a Bloom filter can tell, its header and one block of it are needed, and nothing
-more of a row group without the value; where a dictionary can, the dictionary. Read through
-`thrift`, with specs of just the fields that matter here; field numbers are those of
-`parquet.thrift`.
+for a tail. In a chunk without an index all headers of pages up to the last that is needed are
+read. Where a Bloom filter can tell, its header and one block of it are needed, and nothing more of
+a row group without the value; where a dictionary can, the dictionary.
 """
 
 import math
 from collections.abc import Iterable, Sequence
 from datetime import datetime
+from mmap import ACCESS_READ, mmap
 from pathlib import Path
-from typing import Any, BinaryIO, Literal
+from typing import Any, Literal
 
 import numpy as np
-from thrift.protocol.TBase import TBase
-from thrift.protocol.TCompactProtocol import TCompactProtocolAcceleratedFactory
-from thrift.Thrift import TType
-from thrift.TSerialization import deserialize
 
 from benchmarks import bloom
+from benchmarks.chunks import (
+    Bounds,
+    compressed_pieces,
+    find_pages,
+    first_byte,
+    needs_dictionary,
+    statistics_of,
+)
 from benchmarks.conditions import Tested
 from benchmarks.contestant import RowNumbers
+from benchmarks.need import Need
+from benchmarks.records import FileMetaData, decode
 
-DICTIONARY_ENCODINGS = {2, 8}  # PLAIN_DICTIONARY, RLE_DICTIONARY
 INTEGERS = {1: "<i4", 2: "<i8"}  # INT32, INT64; bounds of floats leave NaN out and prove little
 STRINGS = 6  # BYTE_ARRAY; the writer of the data shortens no bounds
 NO_ROWS: RowNumbers = np.empty(0, np.int64)
 FOOTER_END = 8  # the footer's length and the magic bytes, at the very end of a file
 
 
-def _record(name: str, *fields: tuple[Any, ...]) -> type:
-    """A thrift struct of (number, type, name) or (number, type, name, type arguments)."""
-    spec: list[tuple[Any, ...] | None] = [None] * (fields[-1][0] + 1)
-    for number, kind, attribute, *arguments in fields:
-        spec[number] = (number, kind, attribute, arguments[0] if arguments else None, None)
-    defaults = {attribute: None for _, _, attribute, *_ in fields}
-    return type(name, (TBase,), {**defaults, "thrift_spec": tuple(spec)})
-
-
-def _one(record: Any) -> list[Any]:
-    return [record, record.thrift_spec]
-
-
-def _many(record: Any) -> tuple[Any, ...]:
-    return (TType.STRUCT, _one(record), False)
-
-
-_STRINGS = (TType.STRING, "UTF8", False)
-
-_Statistics = _record(
-    "Statistics",
-    (3, TType.I64, "null_count"),
-    (5, TType.STRING, "max_value", "BINARY"),
-    (6, TType.STRING, "min_value", "BINARY"),
-)
-_ColumnMetaData = _record(
-    "ColumnMetaData",
-    (1, TType.I32, "type"),
-    (3, TType.LIST, "path_in_schema", _STRINGS),
-    (7, TType.I64, "total_compressed_size"),
-    (9, TType.I64, "data_page_offset"),
-    (11, TType.I64, "dictionary_page_offset"),
-    (12, TType.STRUCT, "statistics", _one(_Statistics)),
-    (14, TType.I64, "bloom_filter_offset"),
-    (15, TType.I32, "bloom_filter_length"),
-)
-_ColumnChunk = _record(
-    "ColumnChunk",
-    (3, TType.STRUCT, "meta_data", _one(_ColumnMetaData)),
-    (4, TType.I64, "offset_index_offset"),
-    (5, TType.I32, "offset_index_length"),
-    (6, TType.I64, "column_index_offset"),
-    (7, TType.I32, "column_index_length"),
-)
-_RowGroup = _record(
-    "RowGroup",
-    (1, TType.LIST, "columns", _many(_ColumnChunk)),
-    (3, TType.I64, "num_rows"),
-)
-_FileMetaData = _record("FileMetaData", (4, TType.LIST, "row_groups", _many(_RowGroup)))
-_PageLocation = _record(
-    "PageLocation",
-    (1, TType.I64, "offset"),
-    (2, TType.I32, "compressed_page_size"),
-    (3, TType.I64, "first_row_index"),
-)
-_OffsetIndex = _record("OffsetIndex", (1, TType.LIST, "page_locations", _many(_PageLocation)))
-_ColumnIndex = _record(
-    "ColumnIndex",
-    (2, TType.LIST, "min_values", (TType.STRING, "BINARY", False)),
-    (3, TType.LIST, "max_values", (TType.STRING, "BINARY", False)),
-    (5, TType.LIST, "null_counts", (TType.I64, None, False)),
-)
-_DataPageHeader = _record("DataPageHeader", (2, TType.I32, "encoding"))
-_DataPageHeaderV2 = _record("DataPageHeaderV2", (4, TType.I32, "encoding"))
-_PageHeader = _record(
-    "PageHeader",
-    (5, TType.STRUCT, "data_page_header", _one(_DataPageHeader)),
-    (8, TType.STRUCT, "data_page_header_v2", _one(_DataPageHeaderV2)),
-)
-
-
-def least_bytes(
+def least_of_parquet(
     paths: Iterable[Path],
     rows: RowNumbers | None = None,
     columns: Sequence[str] | None = None,
     where: Tested | None = None,
     window: Literal["head", "tail"] | None = None,
-) -> int:
-    """Bytes that must be read for these rows (sorted; None: all) of these columns.
+) -> Need:
+    """What must be read for these rows (sorted; None: all) of these columns.
 
     `where` is the condition that the rows match, `window` says if they are its first or last.
     """
     start, end = _looked_at(rows, where, window)
-    total = first = 0
+    total = Need()
+    first = 0
     for path in paths:
         if first >= end:
             break
         with path.open("rb") as file:
-            footer_length = _footer_length(file)
-            file.seek(-FOOTER_END - footer_length, 2)
-            footer = _decode(_FileMetaData, file.read(footer_length))
-            needed = FOOTER_END + footer_length
-            for group in footer.row_groups:
-                wanted = None if rows is None else between(rows, first, first + group.num_rows)
-                look = (start - first, end - first)
-                for chunk in group.columns:
-                    name = chunk.meta_data.path_in_schema[0]
-                    projected = columns is None or name in columns
-                    tested = where if where is not None and name in where.columns else None
-                    if projected or tested:
-                        chosen = wanted if projected else NO_ROWS
-                        needed += _chunk_bytes(file, chunk, group.num_rows, chosen, tested, look)
-                first += group.num_rows
-            total += needed if first > start else 0
+            data = mmap(file.fileno(), 0, access=ACCESS_READ)
+        length = int.from_bytes(data[-FOOTER_END:-4], "little")
+        footer, _ = decode(FileMetaData, data[-FOOTER_END - length : -FOOTER_END])
+        needed = Need(FOOTER_END + length)
+        for group in footer.row_groups:
+            wanted = None if rows is None else between(rows, first, first + group.num_rows)
+            look = (start - first, end - first)
+            for chunk in group.columns:
+                name = chunk.meta_data.path_in_schema[0]
+                projected = columns is None or name in columns
+                tested = where if where is not None and name in where.columns else None
+                if projected or tested:
+                    chosen = wanted if projected else NO_ROWS
+                    needed += _least_of_chunk(data, chunk, group.num_rows, chosen, tested, look)
+            first += group.num_rows
+        if first > start:
+            total += needed
     return total
 
 
@@ -160,48 +95,61 @@ def between(rows: RowNumbers, first: int, end: int) -> RowNumbers:
     return rows[low:high] - first
 
 
-def _chunk_bytes(
-    file: BinaryIO,
+def _least_of_chunk(
+    data: mmap,
     chunk: Any,
     group_rows: int,
     rows: RowNumbers | None,
     where: Tested | None,
     look: tuple[float, float],
-) -> int:
-    """What one column chunk costs: indexes, pages and perhaps the dictionary.
+) -> Need:
+    """What one column chunk takes: indexes, pages and perhaps the dictionary.
 
     Pages are needed for the wanted rows and, if `where` is a condition on this column, for those
     of the rows looked at of which bounds do not tell whether they match.
     """
+    known = chunk.meta_data
+    begin = first_byte(chunk)
     if rows is None:
-        return int(chunk.meta_data.total_compressed_size)
+        return _stretch(data, chunk, begin, begin + known.total_compressed_size)
     overlaps = look[0] < group_rows and look[1] > 0
-    if where is not None and not (overlaps and _is_open(where, chunk, *_statistics(chunk))):
+    if where is not None and not (
+        overlaps and _is_open(where, chunk, statistics_of(known.statistics))
+    ):
         where = None  # the footer decides
-    total: int = 0
+    total = Need()
     if where is not None and _has_bloom_filter(where, chunk):
-        total += bloom.header_bytes(chunk.meta_data.bloom_filter_length) + bloom.PROBE_BYTES
-        where = where if _passes_bloom_filter(file, chunk, where) else None
+        total.bytes += bloom.header_bytes(known.bloom_filter_length) + bloom.PROBE_BYTES
+        where = where if _passes_bloom_filter(data, chunk, where) else None
     if where is not None and where.by_dictionary:
-        total += chunk.meta_data.data_page_offset - chunk.meta_data.dictionary_page_offset
+        total += _stretch(data, chunk, begin, known.data_page_offset)
         where = None
     if len(rows) == 0 and where is None:
         return total
-    file.seek(chunk.offset_index_offset)
-    index = _decode(_OffsetIndex, file.read(chunk.offset_index_length))
-    pages = index.page_locations
-    firsts = np.array([page.first_row_index for page in pages])
-    total += chunk.offset_index_length
+    pages = find_pages(data, chunk)
+    total.bytes += chunk.offset_index_length or 0
+    firsts = np.array([page.first_row for page in pages])
     needed = set(np.searchsorted(firsts, rows, side="right") - 1)
     if where is not None:
-        total += chunk.column_index_length
+        total.bytes += chunk.column_index_length or 0
         ends = np.append(firsts[1:], group_rows)
         seen = np.flatnonzero((firsts < look[1]) & (ends > look[0]))
-        needed |= set(seen) & _open_pages(file, chunk, where)
-    total += sum(pages[number].compressed_page_size for number in needed)
-    if any(_needs_dictionary(file, pages[number]) for number in needed):
-        total += pages[0].offset - chunk.meta_data.dictionary_page_offset
+        needed |= {number for number in seen if _is_open(where, chunk, pages[number].bounds)}
+    for page in (pages[number] for number in sorted(needed)):
+        total += _stretch(data, chunk, page.start, page.start + page.length)
+    total.bytes += sum(
+        page.to_find_next
+        for number, page in enumerate(pages[: max(needed, default=0)])
+        if number not in needed
+    )
+    if any(needs_dictionary(data, pages[number]) for number in needed):
+        total += _stretch(data, chunk, begin, pages[0].start)
     return total
+
+
+def _stretch(data: mmap, chunk: Any, start: int, end: int) -> Need:
+    """Pages that are read as they lie there."""
+    return Need(end - start, list(compressed_pieces(data, chunk, start, end)))
 
 
 def _has_bloom_filter(where: Tested, chunk: Any) -> bool:
@@ -209,37 +157,25 @@ def _has_bloom_filter(where: Tested, chunk: Any) -> bool:
     return where.only_value() is not None and chunk.meta_data.bloom_filter_offset is not None
 
 
-def _passes_bloom_filter(file: BinaryIO, chunk: Any, where: Tested) -> bool:
+def _passes_bloom_filter(data: mmap, chunk: Any, where: Tested) -> bool:
     kind = INTEGERS.get(chunk.meta_data.type)
     raw = stored(where.only_value())
-    data = raw if kind is None else np.array(raw, kind).tobytes()
+    value = raw if kind is None else np.array(raw, kind).tobytes()
     place = chunk.meta_data.bloom_filter_offset, chunk.meta_data.bloom_filter_length
-    return bloom.may_hold(file, *place, data)
+    return bloom.may_hold(data, *place, value)
 
 
-def _open_pages(file: BinaryIO, chunk: Any, where: Tested) -> set[int]:
-    """The pages of which the column index does not tell whether all or none of the rows match."""
-    file.seek(chunk.column_index_offset)
-    index = _decode(_ColumnIndex, file.read(chunk.column_index_length))
-    bounds = zip(index.min_values, index.max_values, index.null_counts, strict=True)
-    return {number for number, page in enumerate(bounds) if _is_open(where, chunk, *page)}
-
-
-def _statistics(chunk: Any) -> tuple[bytes, bytes, int]:
-    statistics = chunk.meta_data.statistics
-    return statistics.min_value, statistics.max_value, statistics.null_count
-
-
-def _is_open(where: Tested, chunk: Any, low: bytes, high: bytes, nulls: int) -> bool:
+def _is_open(where: Tested, chunk: Any, bounds: Bounds) -> bool:
     """Whether rows between these bounds may match and may not match."""
+    low, high, nulls = bounds
     kind = chunk.meta_data.type
-    if not low or kind not in {*INTEGERS, STRINGS}:
+    if not low or not high or kind not in {*INTEGERS, STRINGS}:
         return True
     least, most = (
         bound if kind == STRINGS else int(np.frombuffer(bound, INTEGERS[kind])[0])
         for bound in (low, high)
     )
-    return where.leaves_open(least, most, nulls > 0, stored)
+    return where.leaves_open(least, most, nulls != 0, stored)
 
 
 def stored(value: Any) -> Any:
@@ -249,19 +185,3 @@ def stored(value: Any) -> Any:
     if isinstance(value, datetime):
         return int(np.datetime64(value, "us").astype(np.int64))
     return int(value)
-
-
-def _needs_dictionary(file: BinaryIO, page: Any) -> bool:
-    file.seek(page.offset)
-    header = _decode(_PageHeader, file.read(page.compressed_page_size))
-    data = header.data_page_header or header.data_page_header_v2
-    return data.encoding in DICTIONARY_ENCODINGS
-
-
-def _footer_length(file: BinaryIO) -> int:
-    file.seek(-FOOTER_END, 2)
-    return int.from_bytes(file.read(4), "little")
-
-
-def _decode(record: type, data: bytes) -> Any:
-    return deserialize(record(), data, TCompactProtocolAcceleratedFactory())

@@ -11,8 +11,8 @@ from matplotlib.figure import Figure
 
 from benchmarks.curve import Point
 from benchmarks.growth import Growth
-from benchmarks.measure import OURS
 from benchmarks.ours import Plain
+from benchmarks.result import OURS
 
 FOLDER = Path(__file__).parent
 TIME, PLANNING, MEMORY, LINEAR = "#2a9d8f", "#8ac6bf", "#d1495b", "#999999"

@@ -18,9 +18,9 @@ from matplotlib.figure import Figure
 from benchmarks import THREADS
 from benchmarks.curve import Point
 from benchmarks.growth import Growth
-from benchmarks.measure import OTHER_ROWS, OURS, Result
 from benchmarks.memory import Memory
 from benchmarks.ours import Plain
+from benchmarks.result import OTHER_ROWS, OURS, Result
 
 FOLDER = Path(__file__).parent
 PACKAGES = ("fretsaw", "pyarrow", "polars", "duckdb", "datafusion", "pyorc", "pyspark", "numpy")
@@ -33,7 +33,7 @@ def table(results: Sequence[Result], contestants: Sequence[str]) -> str:
     """One row for each workload: times in milliseconds, the ratio and the goal."""
     peers = [name for name in contestants if name != OURS]
     head = ["workload", f"{OURS} ms", *(f"{name} ms" for name in peers)]
-    head += ["ratio", "goal", "met", "requests", "bytes ratio"]
+    head += ["ratio", "goal", "met", "limit ms", "to limit", "requests", "bytes ratio"]
     rows = []
     for result in results:
         times = [_milliseconds(result, name) for name in [OURS, *peers]]
@@ -43,7 +43,9 @@ def table(results: Sequence[Result], contestants: Sequence[str]) -> str:
         reads = result.reads
         work = [str(reads.requests), f"{reads.ratio:.2f}"] if reads else ["", ""]
         against = "" if ratio is None else f"{ratio:.2f}"
-        rows.append([result.name, *times, against, goal, met, *work])
+        limit = "" if result.limit is None else f"{result.limit * 1e3:.4g}"
+        to_limit = "" if result.to_limit is None else _short(result.to_limit)
+        rows.append([result.name, *times, against, goal, met, limit, to_limit, *work])
     return _markdown(head, rows)
 
 
@@ -174,6 +176,10 @@ def _machine() -> str:
         f"{os.cpu_count()} cores ({platform.machine()}), {memory:.0f} GB of memory, "
         f"{platform.system()}, Python {platform.python_version()}; {versions}."
     )
+
+
+def _short(ratio: float) -> str:
+    return f"{ratio:.1f}" if ratio < 10 else f"{ratio:.0f}"
 
 
 def _milliseconds(result: Result, name: str) -> str:

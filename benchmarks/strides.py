@@ -12,7 +12,7 @@ with just the parts of protobuf that matter here; numbers are those of `orc_prot
 """
 
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,12 +21,15 @@ import numpy as np
 
 from benchmarks.conditions import Tested
 from benchmarks.contestant import RowNumbers
+from benchmarks.limit import Piece
+from benchmarks.need import Need
 from benchmarks.pages import NO_ROWS, between, stored
 
 INFLATE: Mapping[int, Callable[[bytes], bytes]] = {
     1: lambda data: zlib.decompress(data, -zlib.MAX_WBITS),
     5: lambda data: bytes(cramjam.zstd.decompress(data)),
 }
+CODECS = {1: "deflate", 5: "zstd"}
 HEADER = 3  # bytes before what a chunk holds: a bit that says it is as it was, and its length
 PRESENT, DATA, LENGTH, SECONDARY, ROW_INDEX = 0, 1, 2, 5, 6  # kinds of streams
 INT, LONG, DOUBLE, STRING, TIMESTAMP = 3, 4, 6, 7, 9  # kinds of types
@@ -91,15 +94,15 @@ class _Stream:
     length: int
 
 
-def least_orc_bytes(
+def least_of_orc(
     path: Path,
     rows: RowNumbers | None = None,
     columns: Sequence[str] | None = None,
     where: Tested | None = None,
-) -> int:
-    """Bytes that must be read for these rows (sorted; None: all) of these columns."""
+) -> Need:
+    """What must be read for these rows (sorted; None: all) of these columns."""
     file = _File(path)
-    total = file.tail_bytes + (file.statistics_bytes if where is not None else 0)
+    total = Need(file.tail_bytes + (file.statistics_bytes if where is not None else 0))
     first = 0
     for number, stripe in enumerate(file.stripes):
         end = first + stripe.number(5)
@@ -108,11 +111,11 @@ def least_orc_bytes(
         tested = where if where is not None and file.is_open(where, number) else None
         if wanted is not None and len(wanted) == 0 and tested is None:
             continue
-        total += stripe.number(4)
+        total.bytes += stripe.number(4)
         for column, name in enumerate(file.names, start=1):
             chosen = wanted if columns is None or name in columns else NO_ROWS
             condition = tested if tested is not None and name in tested.columns else None
-            total += file.column_bytes(stripe, column, chosen, condition)
+            total += file.column_need(stripe, column, chosen, condition)
     return total
 
 
@@ -144,31 +147,32 @@ class _File:
         tested = (statistics[self.names.index(name) + 1] for name in where.columns)
         return all(_leaves_open(where, each) for each in tested)
 
-    def column_bytes(
+    def column_need(
         self, stripe: _Message, column: int, rows: RowNumbers | None, where: Tested | None
-    ) -> int:
-        """What one column of a stripe costs: its row index, and chunks of its streams."""
+    ) -> Need:
+        """What one column of a stripe takes: its row index, and chunks of its streams."""
         if rows is not None and len(rows) == 0 and where is None:
-            return 0
+            return Need()
         streams, encoding = self._streams(stripe, column)
         index = streams.pop(ROW_INDEX)
         if rows is None:
-            return sum(stream.length for stream in streams.values())
+            return self._whole(streams.values())
         entries = self._section(index.start, index.length).messages(1)
         needed = {int(row) // self._stride for row in rows}
         if where is not None:
             statistics = enumerate(entry.messages(2)[0] for entry in entries)
             needed |= {number for number, each in statistics if _leaves_open(where, each)}
-        total = index.length
+        total = Need(index.length)
         positions = [entry.numbers(1) for entry in entries]
         place = 0
         for kind, extra in _positions(self._kinds[column], encoding, PRESENT in streams):
             part = slice(place, place + IN_CHUNK + extra)
             place = part.stop
             starts = [position[part] for position in positions]
-            total += self._chunk_bytes(streams.pop(kind), starts, needed)
+            total += self._chunks(streams.pop(kind), starts, needed)
         # What has no positions is a dictionary.
-        return total + (sum(stream.length for stream in streams.values()) if needed else 0)
+        total += self._whole(streams.values() if needed else ())
+        return total
 
     def _streams(self, stripe: _Message, column: int) -> tuple[dict[int, _Stream], int]:
         """The streams of a column by their kinds, and its encoding."""
@@ -181,20 +185,40 @@ class _File:
             start += stream.number(3)
         return found, footer.messages(2)[column].number(1)
 
-    def _chunk_bytes(
-        self, stream: _Stream, starts: Sequence[Sequence[int]], strides: set[int]
-    ) -> int:
+    def _whole(self, streams: Iterable[_Stream]) -> Need:
+        total = Need()
+        for stream in streams:
+            at, end = stream.start, stream.start + stream.length
+            while at < end:
+                chunk = self._chunk_need(at)
+                total += chunk
+                at += chunk.bytes
+        return total
+
+    def _chunks(self, stream: _Stream, starts: Sequence[Sequence[int]], strides: set[int]) -> Need:
         """The chunks of a stream that hold a part of these strides, each counted once."""
-        chunks: dict[int, int] = {}
+        total = Need()
+        seen: dict[int, int] = {}
         for stride in strides:
             at = starts[stride][0]
             is_last = stride + 1 == len(starts)
             end, *within = (stream.length,) if is_last else starts[stride + 1]
             while at < end or (at == end and any(within)):
-                length, _ = self._chunk(stream.start + at)
-                chunks[at] = HEADER + length
-                at += chunks[at]
-        return sum(chunks.values())
+                if at not in seen:
+                    chunk = self._chunk_need(stream.start + at)
+                    total += chunk
+                    seen[at] = chunk.bytes
+                at += seen[at]
+        return total
+
+    def _chunk_need(self, at: int) -> Need:
+        length, is_stored = self._chunk(at)
+        total = Need(HEADER + length)
+        if not is_stored:
+            body = self._data[at + HEADER : at + HEADER + length].data
+            size = len(INFLATE[self._codec](bytes(body)))
+            total.pieces.append(Piece(body, CODECS[self._codec], size))
+        return total
 
     def _section(self, start: int, length: int) -> _Message:
         """A message in as many chunks as it takes."""
