@@ -12,6 +12,7 @@ use crate::error::{self, Refusal};
 use crate::footer;
 use crate::index;
 use crate::levels::{Layer, Validity};
+use crate::orc::border::{OrcLeaf, decode_orc};
 use crate::pages;
 use crate::raw::shared::{Buffer, View};
 use crate::value_set::{Cuts, NAN_KEY, Order, ValueSet};
@@ -129,8 +130,15 @@ impl Search {
 
 /// What is claimed of the pages of a part: the first row of each, its lowest and highest key.
 #[pyclass(frozen, module = "fretsaw_kernels")]
-struct Claims {
+pub struct Claims {
     claims: Vec<Claim>,
+}
+
+impl Claims {
+    /// What the first page may hold.
+    pub fn first(&self) -> Option<ValueSet> {
+        self.claims.first().map(|claim| claim.values.clone())
+    }
 }
 
 #[pymethods]
@@ -214,7 +222,7 @@ type LayerSlots = (usize, usize, Option<Py<Buffer>>, Option<Py<Buffer>>);
 
 /// The wanted rows of a leaf.
 #[pyclass(frozen, get_all, module = "fretsaw_kernels")]
-struct Column {
+pub struct Column {
     layers: Vec<LayerSlots>,
     length: usize,
     null_count: usize,
@@ -225,7 +233,7 @@ struct Column {
 
 /// Why there are no rows of a leaf.
 #[pyclass(frozen, get_all, module = "fretsaw_kernels")]
-struct Refused {
+pub struct Refused {
     kind: &'static str,
     reason: String,
     part: usize,
@@ -330,14 +338,14 @@ fn decode_leaf(
 }
 
 /// 64-bit integers in the order of this machine's bytes.
-fn integers(view: &View) -> Vec<i64> {
+pub fn integers(view: &View) -> Vec<i64> {
     let chunks = view.bytes().chunks_exact(8);
     chunks
         .map(|chunk| chunk.try_into().map_or(0, i64::from_ne_bytes))
         .collect()
 }
 
-fn describe(panic: &(dyn std::any::Any + Send)) -> String {
+pub fn describe(panic: &(dyn std::any::Any + Send)) -> String {
     let words = panic
         .downcast_ref::<String>()
         .map(String::as_str)
@@ -345,7 +353,7 @@ fn describe(panic: &(dyn std::any::Any + Send)) -> String {
     format!("the decoder panicked: {}", words.unwrap_or("no words"))
 }
 
-fn hand_over(py: Python<'_>, column: column::Column, is_large: bool) -> PyResult<Py<Column>> {
+pub fn hand_over(py: Python<'_>, column: column::Column, is_large: bool) -> PyResult<Py<Column>> {
     let mut layers = Vec::with_capacity(column.layers.len());
     for (slots, offsets) in column.layers {
         let (length, null_count) = (slots.len(), slots.null_count());
@@ -542,5 +550,7 @@ fn fretsaw_kernels(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(parse_offset_index, module)?)?;
     module.add_function(wrap_pyfunction!(parse_column_index, module)?)?;
     module.add_function(wrap_pyfunction!(parse_pages, module)?)?;
-    module.add_function(wrap_pyfunction!(decode, module)?)
+    module.add_class::<OrcLeaf>()?;
+    module.add_function(wrap_pyfunction!(decode, module)?)?;
+    module.add_function(wrap_pyfunction!(decode_orc, module)?)
 }

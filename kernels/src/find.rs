@@ -193,6 +193,13 @@ pub fn is_outside(
     Ok(Picks::Runs(&found).count() < Picks::Runs(&runs).count())
 }
 
+/// Whether all of so many values pass a test.
+pub fn all_pass(values: &Values, count: usize, test: &Test) -> Result<bool> {
+    let mut found = Vec::new();
+    Stored::of(values).scan(test, &whole(count), false, &mut found)?;
+    Ok(Picks::Runs(&found).count() == count)
+}
+
 impl Entries {
     fn new(test: &Test, dictionary: &Dictionary) -> Result<Self> {
         let Some((entries, count)) = dictionary.entries() else {

@@ -14,6 +14,7 @@ pub mod find;
 pub mod footer;
 pub mod index;
 pub mod levels;
+pub mod orc;
 pub mod output;
 pub mod pages;
 pub mod plain;
