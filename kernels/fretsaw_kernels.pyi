@@ -230,3 +230,60 @@ def decode(
 
     Of a leaf with a search, only the rows that are found come back; a part may have claims.
     """
+
+_Form: TypeAlias = Literal[
+    "bits",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "float",
+    "double",
+    "bytes",
+    "timestamp[ns]",
+    "timestamp[us]",
+    "decimal128",
+]
+
+@final
+class OrcLeaf:
+    """What all parts of a leaf of an ORC file have in common."""
+
+    def __new__(
+        cls,
+        above: Sequence[Literal["STRUCT", "LIST", "MAP"]],
+        form: _Form,
+        *,
+        scale: int = 0,
+        precision: int = 0,
+    ) -> OrcLeaf:
+        """A leaf below these columns from the row down; decimals have a scale and a precision."""
+
+_Place: TypeAlias = tuple[int, int, int, int]
+"""Where a value is: its chunk, from the first byte at hand on, then bytes, values, bits to skip."""
+
+_OrcStream: TypeAlias = tuple[int, int, Readable, _Place, _Place | None]
+"""The column in the chain, the kind of stream, its bytes, its first value, and where the stride
+behind the first begins (None: nothing follows)."""
+
+_OrcClaim: TypeAlias = tuple[int, int, int | None, Claims | None]
+"""Of the first stride: rows, values, their total as 64 bits, bounds."""
+
+_OrcSegment: TypeAlias = tuple[int, Sequence[_OrcStream], _OrcClaim | None]
+"""Rows that follow each other; what is claimed is held against them, where an index led there."""
+
+_OrcPart: TypeAlias = tuple[
+    tuple[int, int],
+    Sequence[tuple[int, int | None]],
+    int,
+    Sequence[tuple[int, int, Readable]],
+    Sequence[_OrcSegment],
+    Readable,
+    Readable,
+]
+"""One stripe: codec and block size; of each column the version of its runs and the size of its
+dictionary; the second that times count from; streams of dictionaries; segments; and the wanted rows
+as starts and ends (int64), counted over all segments."""
+
+def decode_orc(leaves: Sequence[tuple[OrcLeaf, Sequence[_OrcPart]]]) -> list[Column | Refused]:
+    """For each leaf the rows that are wanted of its parts, without the interpreter's lock."""

@@ -12,7 +12,7 @@ from hypothesis import settings
 
 from fretsaw.storage import footer_cache
 from tests.support import servers
-from tests.support.kernels import parametrize_decoders, repeats_itself, without_kernels
+from tests.support.kernels import parametrize_decoders, without_kernels
 from tests.support.proxy import Proxy
 from tests.support.writers import missing, need
 
@@ -33,7 +33,6 @@ SPARK_CONFIG = {
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """One worker does all that needs Spark, and begins with it, while others do the rest."""
-    items[:] = [item for item in items if not repeats_itself(item)]
     items.sort(key=lambda item: item.get_closest_marker("spark") is None)
     for item in items:
         if item.get_closest_marker("spark"):
@@ -48,7 +47,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.fixture(autouse=True)
 def decoder(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Who decodes Parquet: the kernels, where there are some, unless a test is run without them."""
+    """Who decodes: the kernels, where there are some, unless a test is run without them."""
     if getattr(request, "param", None) != "arrow":
         yield
         return

@@ -29,6 +29,7 @@ def open(
     indexes: bool = True,
     verify: bool = True,
     int96: Literal["ns", "us", "ms"] = "ns",
+    timestamps: Literal["ns", "us"] = "ns",
 ) -> "DataFile":
     """Open one file and read its footer; the options are those of `scan`.
 
@@ -42,7 +43,7 @@ def open(
     with importing:
         from fretsaw.engine.files import open_entry
 
-    options = ReadOptions(indexes, verify, int96)
+    options = ReadOptions(indexes, verify, int96, timestamps)
     return DataFile(
         open_entry(Entry(origin_of(path, Access.of(storage_options))), options), options
     )

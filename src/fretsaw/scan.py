@@ -70,6 +70,7 @@ def scan(
     indexes: bool = True,
     verify: bool = True,
     int96: Literal["ns", "us", "ms"] = "ns",
+    timestamps: Literal["ns", "us"] = "ns",
 ) -> "Scan":
     """Describe what to read of a file, a directory, a glob, or several; nothing is read yet.
 
@@ -79,7 +80,8 @@ def scan(
     `key=value` for mere folders, `hive={"day": pa.string()}` says which are columns and of what
     types. `on_corrupt="skip"` leaves out files that cannot be read, with a warning for each.
     `indexes=False` believes no index of a file and tests every row, `verify` checks page checksums
-    where a file has them, `int96` is the unit that INT96 timestamps become.
+    where a file has them, `int96` is the unit that INT96 timestamps become, `timestamps` that of
+    ORC's: microseconds reach from the year 1 to 9999, nanoseconds from 1677 to 2262.
 
     >>> import pyarrow as pa, pyarrow.parquet as pq, tempfile
     >>> path = tempfile.mkdtemp() + "/numbers.parquet"
@@ -96,7 +98,7 @@ def scan(
     return Scan(
         ScanRequest(
             origins_of(sources, Access.of(storage_options)),
-            ReadOptions(indexes, verify, int96),
+            ReadOptions(indexes, verify, int96, timestamps),
             missing_is_null=missing == "null",
             widens_types=types == "widen",
             skips_corrupt=on_corrupt == "skip",

@@ -46,11 +46,3 @@ def parametrize_decoders(metafunc: pytest.Metafunc) -> None:
     kernels, arrow = DECODERS
     decoders = [kernels, pytest.param(arrow, marks=marks)]
     metafunc.parametrize("decoder", decoders, indirect=True)
-
-
-def repeats_itself(item: pytest.Item) -> bool:
-    """Whether a test without the kernels is only about ORC, which knows none."""
-    given = getattr(getattr(item, "callspec", None), "params", {})
-    return given.get("decoder") == "arrow" and any(
-        str(v) in ("orc", "pyorc") for v in given.values()
-    )

@@ -198,7 +198,7 @@ impl<'l> Building<'l> {
         if part.encodings.len() != self.leaf.above.len() + 1 {
             return corrupt("another number of encodings than columns");
         }
-        let dictionary = part.dictionary(self.leaf.above.len());
+        let dictionary = part.dictionary(self.leaf.above.len())?;
         let mut wanted = part
             .starts
             .iter()
@@ -285,24 +285,25 @@ fn clip(ranges: &[Range], start: u64, end: u64) -> Vec<Range> {
 }
 
 impl<'a> Part<'a> {
-    fn dictionary(&self, leaf: usize) -> Option<Dictionary<'a>> {
+    fn dictionary(&self, leaf: usize) -> Result<Option<Dictionary<'a>>> {
         let encoding = &self.encodings[leaf];
+        let Some(size) = encoding.dictionary else {
+            return Ok(None);
+        };
         let find = |kind| {
             let mut streams = self.dictionaries.iter();
             let found = streams.find(|stream| stream.kind == kind && stream.column == leaf);
-            found.map_or(&[][..], |stream| stream.piece.bytes)
+            found.map(|stream| stream.piece.bytes)
+        };
+        let (Some(lengths), Some(data)) = (find(LENGTH), find(DICTIONARY_DATA)) else {
+            return corrupt("a stream is missing");
         };
         let coding = Coding {
             version: encoding.version,
             signed: false,
         };
-        Some(Dictionary::new(
-            self.packing,
-            find(LENGTH),
-            find(DICTIONARY_DATA),
-            encoding.dictionary?,
-            coding,
-        ))
+        let dictionary = Dictionary::new(self.packing, lengths, data, size, coding);
+        Ok(Some(dictionary))
     }
 }
 
@@ -334,10 +335,10 @@ impl<'a> Streams<'_, 'a> {
         found.map(|stream| stream.piece)
     }
 
-    /// The bytes of a stream from its first value on; one that is missing has none.
+    /// The bytes of a stream from its first value on.
     fn bytes(&self, column: usize, kind: u32) -> Result<(Stream<'a>, Place)> {
         let Some(piece) = self.piece(column, kind) else {
-            return Ok((Stream::new(self.packing, &[]), Place::default()));
+            return corrupt("a stream is missing");
         };
         let mut stream = Stream::new(self.packing, piece.bytes);
         stream.skip(piece.begin.inside)?;

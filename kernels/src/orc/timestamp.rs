@@ -27,7 +27,8 @@ fn nanoseconds(stored: i64) -> Result<i64> {
         _ => digits.checked_mul(10i64.pow(zeros + 1)),
     };
     match value {
-        Some(value) if (0..1_000_000_000).contains(&value) => Ok(value),
+        // Some writers count back from the second above.
+        Some(value) if value.unsigned_abs() < 1_000_000_000 => Ok(value),
         _ => Err(Refusal::NotMine("more nanoseconds than a second has")),
     }
 }
@@ -43,7 +44,7 @@ impl Times<'_> {
         }
         let (per_second, rest) = match self.in_nanoseconds {
             true => (1_000_000_000, nanoseconds),
-            false => (1_000_000, nanoseconds / 1_000),
+            false => (1_000_000, nanoseconds.div_euclid(1_000)),
         };
         // Near the first nanosecond that there is, the product alone may be too small.
         let time = i128::from(seconds) * per_second + i128::from(rest);
@@ -103,6 +104,7 @@ mod tests {
             assert_eq!(nanoseconds(digits << 3 | zeros), Ok(expected));
         }
         assert!(nanoseconds(11 << 3 | 7).is_err());
-        assert!(nanoseconds(-1).is_err());
+        assert_eq!(nanoseconds(-8), Ok(-1));
+        assert!(nanoseconds(i64::MIN).is_err());
     }
 }

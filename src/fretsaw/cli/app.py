@@ -63,6 +63,13 @@ class Types(StrEnum):
     WIDEN = "widen"
 
 
+class Timestamps(StrEnum):
+    """The unit that times of ORC files become."""
+
+    NS = "ns"
+    US = "us"
+
+
 SourcePaths: TypeAlias = Annotated[
     list[str], typer.Argument(help="Files, directories, globs or URLs.", metavar="SOURCES")
 ]
@@ -110,6 +117,10 @@ WithFilePath: TypeAlias = Annotated[
 NoIndexes: TypeAlias = Annotated[
     bool,
     typer.Option("--no-indexes", help="Believe no index of a file: test every row."),
+]
+TimestampsAre: TypeAlias = Annotated[
+    Timestamps,
+    typer.Option("--timestamps", help="The unit of ORC times; us reaches from 0001 to 9999."),
 ]
 EngineIs: TypeAlias = Annotated[
     EngineName | None,
@@ -173,6 +184,7 @@ def select(
         ),
     ] = None,
     no_indexes: NoIndexes = False,
+    timestamps: TimestampsAre = Timestamps.NS,
     engine: EngineIs = None,
     master: Master = None,
     on_corrupt: OnCorruptIs = OnCorrupt.ERROR,
@@ -202,6 +214,7 @@ def select(
         column_names(drop or (), "--drop") or (),
         new_names(rename or ()),
         storage_options(storage_option or ()),
+        timestamps.value,
     )
     engines = _engines(engine, master, quiet)
     if output is not None:
@@ -224,6 +237,7 @@ def count(
     types: TypesAre = Types.SAME,
     no_hive: NoHive = False,
     no_indexes: NoIndexes = False,
+    timestamps: TimestampsAre = Timestamps.NS,
     engine: EngineIs = None,
     master: Master = None,
     on_corrupt: OnCorruptIs = OnCorrupt.ERROR,
@@ -247,6 +261,7 @@ def count(
         types=types.value,
         hive=not no_hive,
         storage=storage_options(storage_option or ()),
+        timestamps=timestamps.value,
     )
     work.count(options, _engines(engine, master, quiet))
 
@@ -271,6 +286,7 @@ def explain(
         bool, typer.Option("--run", help="Read the rows too, and say what happened.")
     ] = False,
     no_indexes: NoIndexes = False,
+    timestamps: TimestampsAre = Timestamps.NS,
     engine: EngineIs = None,
     master: Master = None,
     on_corrupt: OnCorruptIs = OnCorrupt.ERROR,
@@ -299,6 +315,7 @@ def explain(
         column_names(drop or (), "--drop") or (),
         new_names(rename or ()),
         storage_options(storage_option or ()),
+        timestamps.value,
     )
     work.explain(options, _engines(engine, master, quiet), run)
 

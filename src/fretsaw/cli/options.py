@@ -31,6 +31,7 @@ class CommandOptions:
     renamed: Mapping[str, str] = field(default_factory=dict)
     storage: Mapping[str, str] = field(default_factory=dict, repr=False)
     """How URLs are reached."""
+    timestamps: Literal["ns", "us"] = "ns"
 
     @property
     def access(self) -> Access:
@@ -58,6 +59,7 @@ class CommandOptions:
             hive=self.hive,
             on_corrupt=self.on_corrupt,
             indexes=self.indexes,
+            timestamps=self.timestamps,
         )
         if self.columns is not None:
             asked = asked.select(*self.columns)

@@ -171,10 +171,14 @@ class ReadOptions:
     """Check page checksums where the file has them."""
     int96: Literal["ns", "us", "ms"] = "ns"
     """The unit that INT96 timestamps become."""
+    timestamps: Literal["ns", "us"] = "ns"
+    """The unit that times of ORC files become."""
 
     def __post_init__(self) -> None:
         if self.int96 not in ("ns", "us", "ms"):
             raise ValueError(f"int96 must be 'ns', 'us' or 'ms', not {self.int96!r}")
+        if self.timestamps not in ("ns", "us"):
+            raise ValueError(f"timestamps must be 'ns' or 'us', not {self.timestamps!r}")
 
 
 class FormatModule(Protocol):

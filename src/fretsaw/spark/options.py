@@ -49,7 +49,7 @@ class Options:
 
     def scan(self) -> Scan:
         """The scan of all columns, without the window; nothing is read yet."""
-        # Spark has no finer timestamps, and in microseconds every INT96 has its place.
+        # Spark has no finer timestamps, and in microseconds all of them have their place.
         whole = scan(
             list(self.paths),
             storage_options=self.storage,
@@ -59,6 +59,7 @@ class Options:
             on_corrupt=self.on_corrupt,
             indexes=self.indexes,
             int96="us",
+            timestamps="us",
         )
         return whole if self.filter is None else whole.filter(self.filter)
 

@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from fretsaw.formats.orc import metadata
 from fretsaw.formats.orc.footer import Footer
+from fretsaw.formats.orc.statistics import per_second
 from fretsaw.model.schema import SchemaNode
 from fretsaw.predicates.value_set import NAN_KEY, float_at
 
@@ -22,7 +23,7 @@ _SEED = 104729
 _JAVA, _CPP = 0, 1
 _HASHED_WRONGLY = ((1, 6, 11), (1, 7, 0))  # ORC-1024: the C++ writer before them, and they
 _VERSION = re.compile(rb"(\d+)\.(\d+)\.(\d+)")
-_MILLISECOND, _SECOND_DAY = 10**6, 86_400 * 10**9
+_DAY = 86_400  # seconds
 
 
 def is_trusted(footer: Footer, leaf: SchemaNode) -> bool:
@@ -54,9 +55,10 @@ def hashes(keys: Sequence[Any], leaf: SchemaNode) -> list[int] | None:
         bits = [struct.unpack("<q", struct.pack("<d", float_at(key)))[0] for key in keys]
         return [_integer_hash(value) for value in bits]
     if kind in ("TIMESTAMP", "TIMESTAMP_INSTANT"):
-        if any(key < _SECOND_DAY for key in keys):
+        second = per_second(leaf)
+        if any(key < _DAY * second for key in keys):
             return None  # writers round times before 1970, and what is near, in different ways
-        return [_integer_hash(key // _MILLISECOND) for key in keys]
+        return [_integer_hash(key // (second // 1_000)) for key in keys]
     return None
 
 

@@ -1,21 +1,19 @@
 """The cut: from the rows wanted of a leaf to the bytes of the strides that hold them.
 
 Of each stream of the leaf's chain, the chunks from the first stride's position on up to the next
-stride's are taken. The first chunk is decompressed, what comes before the stride dropped, and the
-rest written as it is; the other chunks stay untouched. Consecutive strides become one stripe.
+stride's are taken, as they are stored. Consecutive strides are one segment.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 
 import pyarrow as pa
 
 from fretsaw.formats.interface import Part
 from fretsaw.formats.orc.index import Strides
-from fretsaw.formats.orc.metadata import MalformedOrc, Pieces
-from fretsaw.formats.orc.sizes import require_sizes
-from fretsaw.formats.orc.stream_cut import CannotCut, begun, stream_cuts
+from fretsaw.formats.orc.metadata import MalformedOrc
+from fretsaw.formats.orc.stream_cut import CannotCut, StreamCut, stream_cuts
 from fretsaw.formats.orc.streams import LeafStreams
 from fretsaw.model.blocks import Int64s, PageIndex
 from fretsaw.model.selection import RowSelection
@@ -28,16 +26,20 @@ _FEW_CUTS = 4
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Segment:
-    """Rows that become a stripe of a small file: the streams of one leaf's chain."""
+    """Rows that follow each other: the streams of one leaf's chain, as far as they are read."""
 
     rows: int
-    streams: dict[tuple[int, int], Pieces]
-    """By kind and column."""
+    streams: dict[tuple[int, int], memoryview]
+    """By kind and column, without dictionaries if it is cut out."""
+    cuts: Sequence[StreamCut] = ()
+    """How its streams begin, in their order, if it is cut out of a stripe."""
+    first_rows: int = 0
+    """The rows of its first stride, if it is cut out of a stripe."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class OrcPart(Part):
-    """The bytes of some strides of a leaf, and which of their rows are wanted; all are decoded."""
+    """The bytes of some strides of a leaf, and which of their rows are wanted."""
 
     block: int
     streams: LeafStreams
@@ -45,8 +47,10 @@ class OrcPart(Part):
     starts: Int64s
     ends: Int64s
     strides: int
-    claims: Sequence[bytes] | None = None
-    """The statistics of its strides, if they were cut out of a stripe."""
+    dictionaries: dict[tuple[int, int], memoryview] = field(default_factory=dict)
+    """Streams that all segments need, if they were cut out of a stripe."""
+    claims: Sequence[Sequence[bytes]] | None = None
+    """Of each segment the statistics of its strides, if they were cut out of a stripe."""
 
     @property
     def columns(self) -> list[int]:
@@ -70,11 +74,13 @@ def cut(
     keep = pages.overlapping(rows.starts, rows.ends).nonzero()[0]
     if strides is not None and _pays(stretches := _stretches(keep), len(pages.sizes)):
         try:
-            segments = yield from _segments(streams, strides, pages, stretches)
+            cuts = _cuts(streams, strides, pages, stretches)
         except (CannotCut, MalformedOrc) as error:
             reason: str | None = f"the row index does not fit its streams ({error})"
         else:
+            segments, dictionaries = yield from _segments(streams, pages, stretches, cuts)
             starts, ends = _within(pages, keep, rows)
+            entries = strides.entries[-1]
             held = sum(segment.rows for segment in segments)
             return OrcPart(
                 leaf=streams.leaf,
@@ -86,7 +92,8 @@ def cut(
                 starts=starts,
                 ends=ends,
                 strides=len(keep),
-                claims=[strides.entries[-1][stride].statistics for stride in keep.tolist()],
+                dictionaries=dictionaries,
+                claims=[[e.statistics for e in entries[slice(*s)]] for s in stretches],
             )
     elif len(keep) < len(pages.sizes):
         reason = "many strides, here and there: the whole stripe is cheaper"
@@ -134,42 +141,44 @@ def _whole(streams: LeafStreams, rows: int) -> Steps[Segment]:
     """All streams of a chain as they are."""
     data = streams.data
     buffers = yield Request([], "data", common=list(data.values()))
-    stored = {
-        key: streams.codec.within(_bytes_of(buffer))
-        for key, buffer in zip(data, buffers, strict=True)
-    }
-    require_sizes(streams, rows, stored, is_cut=False)
-    return Segment(rows, stored)
+    return Segment(rows, dict(zip(data, map(_bytes_of, buffers), strict=True)))
 
 
-def _segments(
+def _cuts(
     streams: LeafStreams,
     strides: Strides,
     pages: PageIndex,
     stretches: Sequence[tuple[int, int]],
-) -> Steps[list[Segment]]:
-    """The streams of each stretch of strides."""
-    codec, row_counts = streams.codec, pages.row_counts
-    cuts = [
+) -> list[list[StreamCut]]:
+    """How the streams of each stretch of strides begin."""
+    row_counts = pages.row_counts
+    return [
         list(stream_cuts(streams, strides, first, last, int(row_counts[first])))
         for first, last in stretches
     ]
+
+
+def _segments(
+    streams: LeafStreams,
+    pages: PageIndex,
+    stretches: Sequence[tuple[int, int]],
+    cuts: Sequence[Sequence[StreamCut]],
+) -> Steps[tuple[list[Segment], dict[tuple[int, int], memoryview]]]:
+    """The streams of each stretch of strides, and the dictionaries that all of them need."""
     shared = streams.dictionaries
     ranges = [(c.offset, c.length) for run in cuts for c in run]
     buffers = iter((yield Request(ranges, "data", common=list(shared.values()))))
-    stored = [[_bytes_of(next(buffers)) for _ in run] for run in cuts]
-    dictionaries = {key: codec.within(_bytes_of(next(buffers))) for key in shared}
-    segments = []
-    for (first, last), run, data_of_run in zip(stretches, cuts, stored, strict=True):
-        begun_streams = {
-            (c.kind, c.column): begun(c, data, codec)
-            for c, data in zip(run, data_of_run, strict=True)
-        }
-        begun_streams |= dictionaries
-        rows = int(pages.boundaries[last] - pages.boundaries[first])
-        require_sizes(streams, rows, begun_streams, is_cut=True)
-        segments.append(Segment(rows, begun_streams))
-    return segments
+    boundaries = pages.boundaries
+    segments = [
+        Segment(
+            rows=int(boundaries[last] - boundaries[first]),
+            streams={(c.kind, c.column): _bytes_of(next(buffers)) for c in run},
+            cuts=run,
+            first_rows=int(boundaries[first + 1] - boundaries[first]),
+        )
+        for (first, last), run in zip(stretches, cuts, strict=True)
+    ]
+    return segments, {key: _bytes_of(next(buffers)) for key in shared}
 
 
 def _bytes_of(buffer: pa.Buffer) -> memoryview:

@@ -6,6 +6,7 @@ Arrow is asked once for many files.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import pyarrow as pa
 import pyarrow.orc
@@ -34,8 +35,9 @@ class Chain:
 class Fields:
     """The fields of all files with one schema."""
 
-    def __init__(self, footer: Footer) -> None:
+    def __init__(self, footer: Footer, unit: Literal["ns", "us"]) -> None:
         self.types = footer.types
+        self._unit = unit
         root = footer.types[0]
         self.names = [name.decode() for name in root.field_names]
         self._columns = list(root.subtypes)
@@ -62,7 +64,8 @@ class Fields:
             columns = [self._columns[position] for position in missing]
             names = [self.names[position] for position in missing]
             schema = pa.orc.ORCFile(pa.BufferReader(empty_file(self.types, columns))).schema
-            for position, column, name, field in zip(missing, columns, names, schema, strict=True):
+            fields = [field.with_type(_with_unit(field.type, self._unit)) for field in schema]
+            for position, column, name, field in zip(missing, columns, names, fields, strict=True):
                 leaf = self._first_leaves[position]
                 node = field_node(self.types, column, name, field.type, leaf)
                 self._note_chains(node, column, ())
@@ -80,3 +83,16 @@ class Fields:
             return
         for child, below in zip(node.children, self.types[column].subtypes, strict=True):
             self._note_chains(child, below, (*above, column))
+
+
+def _with_unit(kind: pa.DataType, unit: str) -> pa.DataType:
+    """A type whose times have this unit."""
+    if pa.types.is_timestamp(kind):
+        return pa.timestamp(unit, kind.tz)
+    if pa.types.is_struct(kind):
+        return pa.struct([field.with_type(_with_unit(field.type, unit)) for field in kind])
+    if pa.types.is_map(kind):
+        return pa.map_(*(_with_unit(inner, unit) for inner in (kind.key_type, kind.item_type)))
+    if pa.types.is_list(kind):
+        return pa.list_(kind.value_field.with_type(_with_unit(kind.value_type, unit)))
+    return kind

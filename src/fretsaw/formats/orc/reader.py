@@ -14,13 +14,16 @@ from fretsaw.formats.orc.block import (
     chunk_size,
     open_stripes,
 )
+from fretsaw.formats.orc.compiled import compiled_decoder
 from fretsaw.formats.orc.cut import OrcPart
 from fretsaw.formats.orc.decode import decode
 from fretsaw.formats.orc.fields import Fields
 from fretsaw.formats.orc.file import OrcFile
 from fretsaw.formats.orc.footer import Footer, read_footer
+from fretsaw.formats.orc.metadata import MalformedOrc
 from fretsaw.formats.orc.statistics import hold
-from fretsaw.formats.shared import ARROW_ERRORS, Leaves, decode_together
+from fretsaw.formats.orc.stream_cut import CannotCut
+from fretsaw.formats.shared import ARROW_ERRORS, Leaves, OutOfRange, decode_together
 from fretsaw.model.arrays import pick
 from fretsaw.model.blocks import Block, Bounds, PageIndex
 from fretsaw.model.schema import SchemaNode
@@ -29,6 +32,9 @@ from fretsaw.storage.requests import Steps
 
 _WRITERS = ("ORC Java", "ORC C++", "Presto", "Scritchley Go", "Trino", "CUDF")
 """What the format calls its writers, by their numbers."""
+_OUT_OF_RANGE = "out of range for nanosecond resolution"
+"""What Arrow says of times before 1677 and after 2262."""
+_FAILURES = (*ARROW_ERRORS, CannotCut, MalformedOrc)
 
 
 def open_file(
@@ -39,7 +45,7 @@ def open_file(
     if isinstance(like, OrcReader) and like.fields.fit(footer):
         fields = like.fields
     else:
-        fields = Fields(footer)
+        fields = Fields(footer, options.timestamps)
     return OrcReader(OrcFile(name, footer, fields))
 
 
@@ -51,6 +57,7 @@ class OrcReader(FileReader):
 
     def __init__(self, file: OrcFile) -> None:
         self._file = file
+        self._compiled = compiled_decoder()
         self.footer_size = file.footer.size
         self.blocks = file.footer.blocks
         self.fields: Fields = file.fields
@@ -79,20 +86,34 @@ class OrcReader(FileReader):
         return bounds_of_strides(cast(Sequence[StripeReader], blocks), leaf)
 
     def decode(self, leaves: Sequence[Sequence[Part]], allocate: Allocate) -> list[pa.ChunkedArray]:
+        parts = cast(Leaves[OrcPart], leaves)
+        if self._compiled is None:
+            return self._decode_by_arrow(parts, allocate)
+        by_kernels = self._compiled.decode(parts)
+        rest = [part for part, array in zip(parts, by_kernels, strict=True) if array is None]
+        by_arrow = iter(self._decode_by_arrow(rest, allocate) if rest else ())
+        return [next(by_arrow) if array is None else array for array in by_kernels]
+
+    def _decode_by_arrow(self, parts: Leaves[OrcPart], allocate: Allocate) -> list[pa.ChunkedArray]:
         def decode_all(leaves: Leaves[OrcPart]) -> list[pa.ChunkedArray]:
             columns = decode(leaves, self._file.footer, allocate)
             for parts, column in zip(leaves, columns, strict=True):
                 _require_claims(parts, column)
             return [_picked(*pair) for pair in zip(leaves, columns, strict=True)]
 
-        parts = cast(Leaves[OrcPart], leaves)
-        return decode_together(parts, decode_all, (*ARROW_ERRORS, Misplaced), self._raise)
+        return decode_together(parts, decode_all, _FAILURES, self._raise)
 
     def _raise(self, part: OrcPart, error: Exception) -> pa.ChunkedArray:
         """What is wrong with a part: the index that led to it, or its own bytes."""
         if part.claims is not None:
-            raise Misplaced("a row index that does not fit its streams") from None
+            why = f" ({error})" if isinstance(error, CannotCut | MalformedOrc) else ""
+            raise Misplaced(f"the row index does not fit its streams{why}") from None
         with self._file.errors.of(chunk_name(part.leaf, part.block)):
+            if _OUT_OF_RANGE in str(error):
+                raise OutOfRange(
+                    "times that do not fit into nanoseconds; "
+                    'read them as microseconds with fs.scan(..., timestamps="us")'
+                )
             raise error
 
 
@@ -111,8 +132,9 @@ def _require_claims(parts: Sequence[OrcPart], column: pa.ChunkedArray) -> None:
         # Arrow does not tell how many values a union has.
         if part.claims is None or part.leaf.physical_type == "UNION":
             continue
-        if not hold(part.claims, _innermost(rows), part.leaf):
-            raise Misplaced("a row index that does not fit its streams")
+        claims = [statistics for segment in part.claims for statistics in segment]
+        if not hold(claims, _innermost(rows), part.leaf):
+            raise CannotCut("values that are not those of its statistics")
 
 
 def _innermost(column: pa.ChunkedArray) -> pa.ChunkedArray:

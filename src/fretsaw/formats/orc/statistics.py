@@ -7,6 +7,7 @@ format can be trusted with it.
 import math
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from decimal import Context, Decimal
 from typing import Any, NamedTuple
 
@@ -21,7 +22,7 @@ from fretsaw.model.blocks import Bounds, Int64s
 from fretsaw.model.schema import SchemaNode
 from fretsaw.predicates.value_set import NAN_KEY, after_prefix, float_key
 
-_MILLISECOND, _SECOND, _DAY = 10**6, 10**9, 86_400 * 10**9
+_DAY = 86_400  # seconds
 _DECIMAL = re.compile(rb"(-?[0-9]{1,80})(?:\.([0-9]{0,80}))?")
 _EXACT = Context(prec=100)
 _MANY = 1 << 16
@@ -30,6 +31,8 @@ _WRAP = 1 << 64
 """Sums that differ by a multiple of this are the same where both have wrapped around."""
 _INTEGERS = ("BYTE", "SHORT", "INT", "LONG")
 _TIMESTAMPS = ("TIMESTAMP", "TIMESTAMP_INSTANT")
+_WITHOUT_BOUNDS = ("BOOLEAN", "CHAR")
+"""What has no bounds, or some with other padding."""
 
 
 class _Known(NamedTuple):
@@ -122,7 +125,7 @@ def hold(stored: Sequence[bytes], values: pa.ChunkedArray, leaf: SchemaNode) -> 
     stated = [total for total in totals if total is not None]
     if len(stated) == len(totals) and (sum(stated) - _total_of(values, leaf)) % _WRAP:
         return False
-    if leaf.physical_type in ("BOOLEAN", "CHAR"):  # which have no bounds, or with other padding
+    if leaf.physical_type in _WITHOUT_BOUNDS:
         return True
     known = [_known(s, leaf, False) for s, count in zip(found, counts, strict=True) if count]
     bounds = [one for one in known if one is not None]
@@ -138,6 +141,36 @@ def hold(stored: Sequence[bytes], values: pa.ChunkedArray, leaf: SchemaNode) -> 
         return True
     least, most = _extremes(few, leaf)
     return bool(lower <= least and most <= upper)
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """What statistics say of a stride, for who decodes it: none of it may be wrong."""
+
+    count: int
+    total: int | None
+    """As 64 bits without a sign."""
+    bounds: tuple[str, Any, Any] | None
+    """The order of the keys, and the lowest and highest of them."""
+
+
+def claim_of(stored: bytes, leaf: SchemaNode) -> Claim:
+    """The statistics of a stride."""
+    statistics = _decoded(stored)
+    count = 0 if statistics is None else _number_of_values(statistics) % _WRAP
+    if statistics is None or not count:
+        return Claim(count, None, None)
+    total = _total(statistics, leaf)
+    known = None
+    if leaf.physical_type not in _WITHOUT_BOUNDS:
+        known = _known(statistics, leaf, False)
+    if known is None:
+        bounds = None
+    elif _is_bytes(leaf):
+        bounds = ("bytes", known.lower, known.upper)
+    else:
+        bounds = ("float" if _is_float(leaf) else "signed", known.lower, known.upper)
+    return Claim(count, None if total is None else total % _WRAP, bounds)
 
 
 def _extremes(values: pa.ChunkedArray, leaf: SchemaNode) -> tuple[Any, Any]:
@@ -228,7 +261,7 @@ def _known(statistics: Any, leaf: SchemaNode, without_nulls: bool) -> _Known | N
     elif kind == "DECIMAL":
         bounds = _decimals(statistics.decimals, leaf.arrow_type.scale)
     elif kind in _TIMESTAMPS:
-        bounds = _timestamps(statistics.timestamps)
+        bounds = _timestamps(statistics.timestamps, per_second(leaf))
     return bounds if bounds is not None and bounds.lower <= bounds.upper else None
 
 
@@ -299,17 +332,22 @@ def _scaled(text: bytes, scale: int) -> int | None:
     return int(whole + digits.ljust(scale, b"0")) if len(digits) <= scale else None
 
 
-def _timestamps(statistics: Any) -> _Known | None:
+def per_second(leaf: SchemaNode) -> int:
+    """How many of its units a second has, of a leaf of times."""
+    return 10**6 if leaf.arrow_type.unit == "us" else 10**9
+
+
+def _timestamps(statistics: Any, second: int) -> _Known | None:
     """In milliseconds, cut off: the values lie within one more on either side.
 
     Near 1970 readers take some times for a second later or earlier than they were written.
     """
     if not (statistics.HasField("minimum_utc") and statistics.HasField("maximum_utc")):
         return None
-    lower = (statistics.minimum_utc - 1) * _MILLISECOND
-    upper = (statistics.maximum_utc + 2) * _MILLISECOND
-    if lower < _DAY and upper > -_DAY:
-        lower, upper = lower - _SECOND, upper + _SECOND
+    lower = (statistics.minimum_utc - 1) * second // 1_000
+    upper = (statistics.maximum_utc + 2) * second // 1_000
+    if lower < _DAY * second and upper > -_DAY * second:
+        lower, upper = lower - second, upper + second
     limits = np.iinfo(np.int64)
     if lower < limits.min or upper > limits.max:
         return None

@@ -61,7 +61,8 @@ def stream_cuts(
             places = strides.positions[kind, column]
             begin = places[first]
             end = _end(places, last, stream.length, coding, streams.codec)
-            if not begin[0] <= end <= stream.length:
+            following = places[first + 1] if first + 1 < len(places) else None
+            if not begin[0] <= end <= stream.length or (following and following[0] < begin[0]):
                 raise CannotCut("positions that no stream has")
             is_decimals = column_kind == "DECIMAL"
             # Decimals in runs have the second version of run-length encoding.
@@ -73,7 +74,7 @@ def stream_cuts(
                 version,
                 is_decimals,
                 begin,
-                places[first + 1] if first + 1 < len(places) else None,
+                following,
                 in_first[kind, column],
                 stream.offset + begin[0],
                 end - begin[0],

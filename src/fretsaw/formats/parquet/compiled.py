@@ -4,7 +4,7 @@ In come the parts that were cut, out come arrays of the chain's type. What the k
 and what they find damaged, they leave to Arrow, which decides what is wrong with it.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Any, TypeAlias
@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from fretsaw.formats.interface import Found, OutsideBounds, Search
-from fretsaw.formats.kernels import load_kernels
+from fretsaw.formats.kernels import chain_array, load_kernels
 from fretsaw.formats.parquet.chain import Chain
 from fretsaw.formats.parquet.cut import ParquetPart
 from fretsaw.formats.parquet.metadata import OPTIONAL, PHYSICAL_TYPES, REPEATED
@@ -39,27 +39,7 @@ class _Described:
 
     def array(self, column: Any) -> pa.Array:
         """The buffers of a column of this leaf and of the layers around it, as one array."""
-        slots = iter(column.layers)
-        return self._below(self.arrow_type, column, iter(self.layers), slots)
-
-    def _below(
-        self, kind: pa.DataType, column: Any, layers: Iterator[Layer], slots: Iterator[Any]
-    ) -> pa.Array:
-        if not pa.types.is_nested(kind):
-            buffers = list(map(_buffer, column.buffers))
-            return pa.Array.from_buffers(kind, column.length, buffers, column.null_count)
-        length, nulls, *buffers = next(slots) if next(layers) else (None, 0, None)
-        inner = kind.field(0).type if pa.types.is_struct(kind) else kind.value_type
-        child = self._below(inner, column, layers, slots)
-        if pa.types.is_struct(kind):
-            del buffers[1:]
-        return pa.Array.from_buffers(
-            kind,
-            len(child) if length is None else length,
-            list(map(_buffer, buffers)),
-            nulls,
-            children=[child],
-        )
+        return chain_array(column, self.arrow_type, map(bool, self.layers))
 
 
 class CompiledDecoder:
@@ -252,7 +232,3 @@ def innermost(kind: pa.DataType) -> pa.DataType:
     while pa.types.is_nested(kind):
         kind = kind.field(0).type if pa.types.is_struct(kind) else kind.value_type
     return kind
-
-
-def _buffer(memory: Any) -> pa.Buffer | None:
-    return None if memory is None else pa.py_buffer(memory)
