@@ -162,7 +162,7 @@ mod tests {
             signed: true,
         };
         let numbers: Vec<i128> = (0..900i128)
-            .map(|i| (i - 400) * (i * i * i + 1) << (i % 60))
+            .map(|i| ((i - 400) * (i * i * i + 1)) << (i % 60))
             .collect();
         let scales: Vec<i64> = (0..900).map(|i| 2 + i % 3).collect();
         let mut data = vec![];
