@@ -72,6 +72,103 @@ def test_arithmetic_is_inverted_on_the_bounds(
     assert_pruned(data, predicate, blocks)
 
 
+def assert_certain(data: bytes, predicate: Any, certain: int) -> None:
+    """So many rows surely match by the indexes alone, and no row does that should not."""
+    assert rows_of(data, predicate) == rows_of(data, predicate, indexes=False)
+    assert fs.scan(data).filter(predicate).plan().proven == certain
+
+
+@both
+@pytest.mark.parametrize(
+    ("kind", "predicate", "certain"),
+    [
+        (pa.int32(), x + 1 > 5, 2),
+        (pa.int32(), x + 1 >= 5, 4),
+        (pa.int64(), x + 1 > 4, 4),
+        (pa.int64(), x * -2 <= -8, 4),
+        (pa.int64(), ~(x * 2 > 6), 4),
+        (pa.int64(), 7 - x == 7, 0),
+        (pa.int64(), (x - 3).is_in([3, 4, None]), 2),
+    ],
+    ids=repr,
+)
+def test_arithmetic_proves_that_all_match(
+    writer: str, kind: pa.DataType, predicate: Any, certain: int
+) -> None:
+    assert_certain(file_of(writer, x=pa.array(range(8), kind)), predicate, certain)
+
+
+@both
+def test_a_null_keeps_a_block_from_being_certain(writer: str) -> None:
+    data = file_of(writer, x=pa.array([1, 2, 3, None, 5, 6], pa.int64()))
+    assert_certain(data, x + 1 > 1, 4)
+
+
+def test_a_nan_keeps_a_block_from_being_certain() -> None:
+    data = file_of("parquet", x=pa.array([1.0, 2.0, 3.0, NAN], pa.float64()))
+    assert rows_of(data, x * 2 < 100) == [0, 1, 2]
+    assert rows_of(data, x * -2 > -100) == [0, 1, 2, 3]
+    assert rows_of(data, ~(x * 2 < 100)) == [3]
+
+
+def test_times_of_utc_prove_that_all_match_and_those_of_zones_do_not() -> None:
+    instants = [dt.datetime(2024, 6, day, tzinfo=dt.UTC) for day in (1, 2)]
+    data = file_of("parquet", x=pa.array(instants, pa.timestamp("us", "UTC")))
+    assert_certain(data, x.year() == 2024, 2)
+    assert_certain(file_of("parquet", x=pa.array(instants, NEW_YORK)), x.year() == 2024, 0)
+
+
+def test_integers_near_the_end_of_64_bits_are_inverted() -> None:
+    most = 2**63 - 1
+    near = [most - 5, most - 4, most - 2, most - 1]
+    data = file_of("parquet", 1, x=pa.array(near, pa.int64()))
+    assert_pruned(data, x + 1 > most - 2, [2, 3])
+    assert_pruned(data, x - 1 == most - 6, [0])
+    unsigned = file_of("parquet", 1, x=pa.array([2**64 - 3, 2**64 - 2, 2**64 - 1], pa.uint64()))
+    assert_pruned(unsigned, x - 1 >= 2**64 - 3, [1, 2])
+
+
+LISTS: list[Any] = [[1, 2], [], [3], None, [None, 9], [4]]
+
+
+@both
+@pytest.mark.parametrize(
+    ("predicate", "blocks"),
+    [
+        (x.any(fs.element() > 4), [2]),
+        (x.any((fs.element() > 2) & (fs.element() % 2 == 1)), [1, 2]),
+        (x.any(fs.element() * 2 == 4), [0]),
+        (~x.all(fs.element() <= 4), [2]),
+        (x.all(fs.element() > 4), [0, 1, 2]),
+        (~x.any(fs.element() <= 4), [0, 1, 2]),
+        (x.get(0) == 3, [1]),
+        (~(x.get(0) < 4), [2]),
+        (x.get(0).is_null(), [0, 1, 2]),
+        (x.any((fs.element() > 8) | fs.element().is_null()), [0, 1, 2]),
+    ],
+    ids=repr,
+)
+def test_elements_are_ruled_out_by_bounds(writer: str, predicate: Any, blocks: list[int]) -> None:
+    assert_pruned(file_of(writer, x=pa.array(LISTS, pa.list_(pa.int64()))), predicate, blocks)
+
+
+@both
+def test_keys_and_fields_of_elements_are_ruled_out_by_bounds(writer: str) -> None:
+    maps = [[("a", 1)], [("b", 2)], [("a", 5)], [("c", 0)]]
+    pairs = [[{"p": 1, "q": 9}], [{"p": 9, "q": 1}], [{"p": 9, "q": 9}], [{"p": 0, "q": 0}]]
+    data = file_of(
+        writer,
+        1,
+        x=pa.array(maps, pa.map_(pa.string(), pa.int64())),
+        y=pa.array(pairs, pa.list_(pa.struct({"p": pa.int64(), "q": pa.int64()}))),
+    )
+    assert_pruned(data, x.get("b") > 0, [1])
+    assert_pruned(data, x.get("a") > 2, [2])
+    assert_pruned(data, x.any((fs.element("key") == "a") & (fs.element("value") < 5)), [0])
+    both_high = col("y").any((fs.element("p") > 5) & (fs.element("q") > 5))
+    assert_pruned(data, both_high, [2])
+
+
 def test_bounds_at_the_ends_of_integers_spare_nothing_that_matches() -> None:
     data = file_of("parquet", 1, x=pa.array([-(2**63), 0, 2**62, 2**63 - 1], pa.int64()))
     with pytest.raises(fs.PredicateError, match=r"column 'x'.*overflow"):

@@ -193,7 +193,7 @@ def _bounds(files: Blocks, leaf: SchemaNode) -> Bounds:
 
 
 def _of_computed(files: Blocks, check: Computed) -> Decisions:
-    """What the statistics of two leaves prove about a comparison of theirs, or of nulls."""
+    """What the statistics of two leaves prove about a comparison of theirs, or those of one."""
     leaf, pair = check.only_leaf, pair_of(check)
     count = sum(len(own) for _, own in files)
     if leaf is not None:
@@ -201,8 +201,10 @@ def _of_computed(files: Blocks, check: Computed) -> Decisions:
         entries = pa.chunked_array([], leaf.arrow_type)
         true = true_of_entries(check, entries, may_be_null=True) if bounds.all_null.any() else None
         nothing = np.zeros(count, np.bool_)
+        sure = nothing if check.sure is None else decide(check.sure, bounds).all
         return Decisions(
-            bounds.all_null if true is False else nothing, bounds.all_null if true else nothing
+            bounds.all_null if true is False else nothing,
+            bounds.all_null | sure if true else sure,
         )
     if pair is None:
         return Decisions.unknown(count)
@@ -254,7 +256,8 @@ def by_pages(file: OpenFile, blocks: Sequence[OpenBlock]) -> tuple[list[Indexed]
             if isinstance(check, Computed):
                 nothing = RowSelection.none(every.row_count)
                 found[place].proofs[check] = Proof(every, nothing)
-                for leaf in (pair_of(check) or ())[:2]:
+                bounded = [] if check.sure is None else [check.sure.leaf]
+                for leaf in (*(pair_of(check) or ())[:2], *bounded):
                     checks.setdefault((leaf.leaf_index, leaf.as_stored), [])
                     leaves[leaf.leaf_index, leaf.as_stored] = leaf
                 continue
@@ -307,6 +310,8 @@ def _by_both_pages(file: OpenFile, condition: Condition, found: Indexed) -> list
     """What the pages of two leaves prove about a comparison of theirs, where they line up."""
     verdicts = []
     for check in checks_of(condition):
+        if isinstance(check, Computed) and check.sure is not None:
+            _by_sure_pages(check, check.sure, found)
         pair = pair_of(check) if isinstance(check, Computed) else None
         if pair is None or any(leaf.leaf_index not in found.bounds for leaf in pair[:2]):
             continue
@@ -321,6 +326,15 @@ def _by_both_pages(file: OpenFile, condition: Condition, found: Indexed) -> list
         source = left.told_by or file.reader.index_name
         verdicts += [_of_pages(source, decided.none, index) for index in (left, right)]
     return verdicts
+
+
+def _by_sure_pages(check: Computed, sure: Check, found: Indexed) -> None:
+    """The pages of which bounds prove that all of their rows match."""
+    place = sure.leaf.leaf_index
+    if place in found.bounds:
+        certain = decide(sure, found.bounds[place]).all
+        rows = RowSelection.from_pages(certain, found.pages[place].boundaries)
+        found.proofs[check] = Proof(found.proofs[check].possible, rows)
 
 
 def _answer(

@@ -64,9 +64,15 @@ def as_stored(condition: Condition, leaves: Mapping[int, SchemaNode]) -> Conditi
     match condition:
         case Check():
             return _stored(condition, leaves.get(condition.leaf.leaf_index))
-        case Computed(truth, inputs=inputs):
+        case Computed(truth, inputs=inputs, sure=sure):
             own = tuple(_own(leaf, leaves) for leaf in inputs)
-            return replace(condition, truth=_of_stored(truth, leaves), inputs=own)
+            stored = None if sure is None else _stored(sure, leaves.get(sure.leaf.leaf_index))
+            return replace(
+                condition,
+                truth=_of_stored(truth, leaves),
+                inputs=own,
+                sure=stored if isinstance(stored, Check) else None,
+            )
         case Every(parts):
             return every(as_stored(part, leaves) for part in parts)
         case Some(parts):

@@ -5,6 +5,7 @@ is a `PredicateTypeError` that says what would.
 """
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
@@ -28,10 +29,13 @@ from fretsaw.predicates.comparison import values_of
 from fretsaw.predicates.computation import bind_truth
 from fretsaw.predicates.condition import Check, Computed, Condition, Values, every, some
 from fretsaw.predicates.evaluate import matches
-from fretsaw.predicates.expression import Column, Elements, Expression, Test, columns_of
+from fretsaw.predicates.expression import Column, Elements, Expression, Fold, Test, columns_of
 from fretsaw.predicates.literals import UnfitLiteral
 from fretsaw.predicates.logic import And, Not, Or, Predicate
-from fretsaw.predicates.value_set import NOTHING
+from fretsaw.predicates.value_set import EVERYTHING, NOTHING
+
+if TYPE_CHECKING:
+    from fretsaw.predicates.inverse import Implied
 
 
 def resolve(predicate: Predicate, find: Find, file: str, negated: bool = False) -> Condition:
@@ -83,22 +87,35 @@ def _computed(test: Test | Elements, find: Find, file: str, negated: bool) -> Co
         leaves = {(leaf.leaf_index, leaf.as_stored): leaf for leaf in found}
         if not leaves:
             return _is_true(truth, test, file)
-        check = Computed(truth, repr(test), tuple(leaves.values()))
-        return every([*_implied(truth), check])
+        return _with_implied(Computed(truth, repr(test), tuple(leaves.values())))
     except UnfitLiteral as error:
         raise PredicateTypeError(f"{file}: {test!r} cannot be computed: {error}") from None
 
 
-def _implied(truth: Bound) -> list[Condition]:
-    """What a test says of the values of its only column."""
+def _with_implied(check: Computed) -> Condition:
+    """A test, and what it says of the values of its columns; this alone, if that is all it says."""
     with importing:
-        from fretsaw.predicates.inverse import implied
+        from fretsaw.predicates.inverse import implied, implied_in_lists
 
-    found = implied(truth)
-    if found is None:
-        return []
-    leaf, above, _ = found[0].options
-    return [False if found[1] == NOTHING else Check(leaf, above, found[1])]
+    found = implied(check.truth)
+    if found is not None:
+        own = _implied_check(found)
+        if found.is_exact or found.values == NOTHING:
+            return False if found.values == NOTHING else own
+        sure = None if found.sure == NOTHING else replace(own, values=found.sure)
+        check = replace(check, sure=sure)
+        return every([own, check]) if found.values != EVERYTHING else check
+    needed = [each for each in implied_in_lists(check.truth) if each.values != EVERYTHING]
+    if any(each.values == NOTHING for each in needed):
+        return False
+    return every([*(_implied_check(each) for each in needed), check])
+
+
+def _implied_check(found: "Implied") -> Check:
+    leaf, above, hosts = found.leaf.options
+    around = tuple(kind for host in hosts for kind in (*host.above, host.node.kind))
+    fold: Fold | None = "any" if hosts else None
+    return Check(leaf, (*around, *above), found.values, fold)
 
 
 def _is_true(truth: Bound, test: Test | Elements, file: str) -> bool:

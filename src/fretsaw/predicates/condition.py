@@ -70,6 +70,8 @@ class Computed:
     """As the user wrote it."""
     inputs: tuple[SchemaNode, ...]
     """The leaves that it is computed of, each once; the numbers of rows may be among them."""
+    sure: "Check | None" = None
+    """A check of one leaf that is true only where this is."""
 
     @property
     def leaves(self) -> tuple[SchemaNode, ...]:

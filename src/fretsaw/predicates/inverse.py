@@ -1,11 +1,12 @@
-"""What a test of a computed value says of the column that it is computed of.
+"""What a test of a computed value says of the columns that it is computed of.
 
 Where the computation rises or falls with its only column, the places where a set of results
 begins and ends have places in the column, which are searched for by computing some values. What
-comes out is a set of the column's values outside of which the test is never true: for pruning.
+comes out are sets of the column's values: those outside of which the test is never true, and those
+for which it surely is. What one element must hold, one of its list's must hold.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal, localcontext
 from itertools import pairwise
@@ -21,6 +22,7 @@ from fretsaw.predicates.evaluate import contained
 from fretsaw.predicates.value_set import (
     EVERYTHING,
     NAN_KEY,
+    NOTHING,
     ValueSet,
     after_prefix,
     float_at,
@@ -30,7 +32,7 @@ from fretsaw.predicates.value_set import (
 _PROBES = 256
 _DAYS_OF_YEARS = (-719_162, 2_932_896)  # from the year 1 to 9999
 _SECONDS_OF_ZONES = 2 * 86_400
-_RANGES = [1 << bits for bits in (63, 62, 60, 56, 52, 48, 40, 31, 16)]
+_SEEDS = [sign << bits for bits in (16, 31, 40, 48, 56, 60, 62, 63) for sign in (1, -1)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,30 +44,95 @@ class Slope:
     zoned: bool = False
 
 
-def implied(truth: Bound) -> tuple[Bound, ValueSet] | None:
+@dataclass(frozen=True, slots=True)
+class Implied:
+    """What a test says of the values of a leaf."""
+
+    leaf: Bound
+    values: ValueSet
+    """Outside of these it is never true."""
+    sure: ValueSet = NOTHING
+    """For these it is true."""
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether it is a test of the leaf's own values."""
+        return self.values == self.sure
+
+
+def implied(truth: Bound) -> Implied | None:
     """A leaf and the values without which a test is not true; None: nothing is known of them."""
-    negated = truth.function == "not"
-    test = truth.operands[0] if negated else truth
-    if test.function == "text" and not negated and test.operands[0].function == "leaf":
-        beginning = test.options[2].encode(errors="surrogatepass")
+    found = _of_test(truth, negated=False)
+    return None if found is None or found.leaf.function == "element" else found
+
+
+def implied_in_lists(truth: Bound, negated: bool = False) -> Iterator[Implied]:
+    """For tests of elements: leaves of which one element at least has one of these values."""
+    match truth.function:
+        case "not":
+            yield from implied_in_lists(truth.operands[0], not negated)
+        case ("any" | "all") as fold if (fold == "all") == negated:
+            yield from _of_element(truth.operands[1], negated)
+        case "in":
+            yield from _of_entry(truth, negated)
+
+
+def _of_element(truth: Bound, negated: bool) -> Iterator[Implied]:
+    """What an element must hold for which a test is true, or false if it is negated."""
+    match truth.function:
+        case "not":
+            yield from _of_element(truth.operands[0], not negated)
+        case ("and" | "or") as joint if (joint == "or") == negated:
+            for part in truth.operands:
+                yield from _of_element(part, negated)
+        case _:
+            found = _of_test(truth, negated)
+            if found is not None and found.leaf.function == "element":
+                yield found
+            yield from implied_in_lists(truth, negated)
+
+
+def _of_entry(truth: Bound, negated: bool) -> Iterator[Implied]:
+    """What the element at a place, or the value of a key, must be."""
+    (entry,) = truth.operands
+    if entry.function not in ("nth", "get"):
+        return
+    held, wanted = entry.operands[-1], truth.options[0]
+    if not pa.types.is_nested(held.type):
+        yield Implied(held, ~wanted if negated else wanted)
+    if entry.function == "get":
+        yield Implied(entry.operands[1], entry.options[1])
+
+
+def _of_test(truth: Bound, negated: bool) -> Implied | None:
+    if truth.function == "not":
+        return _of_test(truth.operands[0], not negated)
+    if truth.function == "true or null" and not negated:
+        return _of_test(truth.operands[0], negated)
+    if truth.function == "text" and not negated and _is_leaf(truth.operands[0]):
+        beginning = truth.options[2].encode(errors="surrogatepass")
         values = ValueSet.between(beginning, after_prefix(beginning))
-        return (test.operands[0], values) if beginning else None
-    if test.function != "in" or test.operands[0].function == "leaf":
+        return Implied(truth.operands[0], values) if beginning else None
+    if truth.function != "in":
         return None
-    slope = slope_of(test.operands[0])
-    if slope is None:
-        return None
-    wanted = test.options[0]
+    (value,), wanted = truth.operands, truth.options[0]
+    wanted = ~wanted if negated else wanted
+    if _is_leaf(value):
+        return Implied(value, wanted, wanted)
+    slope = slope_of(value)
     try:
-        values = _before(test.operands[0], slope, ~wanted if negated else wanted)
+        return None if slope is None else _before(value, slope, wanted)
     except NotComputable:
         return None
-    return None if values == EVERYTHING else (slope.leaf, values)
+
+
+def _is_leaf(value: Bound) -> bool:
+    return value.function in ("leaf", "element")
 
 
 def slope_of(value: Bound) -> Slope | None:
     """How a value goes with the only column that it is computed of, if it goes one way."""
-    if value.function == "leaf":
+    if _is_leaf(value):
         return Slope(value, 1) if _has_probes(value.type) else None
     moving = [operand for operand in value.operands if not operand.is_literal]
     inner = slope_of(moving[0]) if len(moving) == 1 else None
@@ -82,7 +149,9 @@ def slope_of(value: Bound) -> Slope | None:
                 else None
             )
         case "*" | "/" if value.function == "*" or value.operands[0] is moving[0]:
-            return _scaled(value, inner)
+            # Doubles of decimals may be off by a little, and not rise.
+            is_double = value.function == "/" and pa.types.is_decimal(moving[0].type)
+            return None if is_double else _scaled(value, inner)
         case "negate":
             return replace(inner, sign=-inner.sign)
         case "year" | "date" | "truncate":
@@ -126,8 +195,8 @@ def _has_probes(kind: pa.DataType) -> bool:
     return any(test(kind) for test in (*tests, pa.types.is_date, pa.types.is_timestamp))
 
 
-def _before(value: Bound, slope: Slope, wanted: ValueSet) -> ValueSet:
-    """The values of a leaf whose results may be wanted."""
+def _before(value: Bound, slope: Slope, wanted: ValueSet) -> Implied | None:
+    """The values of a leaf whose results may be wanted, and those whose results are."""
     low, high = _domain(value, slope.leaf)
     cuts, begins_inside = [], wanted.begins_inside
     for cut in wanted.cuts:
@@ -137,12 +206,32 @@ def _before(value: Bound, slope: Slope, wanted: ValueSet) -> ValueSet:
         cuts.reverse()
         begins_inside ^= bool(len(cuts) & 1)
     ranges = _ranges(cuts, begins_inside, low, high + 1)
+    sure = NOTHING if slope.zoned else ValueSet.among(ranges)
     if slope.zoned:
         day = _SECONDS_OF_ZONES * 10**9 // types.tick(slope.leaf.type)
         ranges = [(first - day, behind + day) for first, behind in ranges]
-    inside = ValueSet.among(ranges)
+    if pa.types.is_floating(slope.leaf.type):
+        high = NAN_KEY
+        is_wanted = bool(contained(wanted, _computed(value, slope.leaf, [NAN_KEY]))[0])
+        ranges += [(NAN_KEY, NAN_KEY + 1)] if is_wanted else []
+        sure = ValueSet.among(ranges)
     # Nothing is known of what lies outside of the values that can be computed.
-    return inside | ~ValueSet.between(low, high + 1)
+    known = ValueSet.between(low, high + 1)
+    inside = ValueSet.among(ranges)
+    if (low, high) == _all_keys(slope.leaf.type) and not slope.zoned:
+        return Implied(slope.leaf, inside, inside)
+    values = inside | ~known
+    return None if values == EVERYTHING and sure == NOTHING else Implied(slope.leaf, values, sure)
+
+
+def _all_keys(kind: pa.DataType) -> tuple[int, int] | None:
+    """The first and the last key of a type, if no value has another."""
+    if pa.types.is_floating(kind):
+        return float_key(-np.inf), NAN_KEY
+    if not pa.types.is_integer(kind):
+        return None
+    info = np.iinfo(kind.to_pandas_dtype())
+    return int(info.min), int(info.max)
 
 
 def _ranges(
@@ -167,18 +256,36 @@ def _domain(value: Bound, leaf: Bound) -> tuple[int, int]:
         most = (1 << 62) // day
         first, last = (min(max(days, -most), most) for days in _DAYS_OF_YEARS)
         return first * day, last * day
-    least = 0 if pa.types.is_unsigned_integer(kind) else -1
-    most = 10**kind.precision if pa.types.is_decimal(kind) else _RANGES[0]
-    if pa.types.is_integer(kind):
-        most = min(most, 1 << (kind.bit_width - (least != 0)))
-    for limit in [most, *(limit for limit in _RANGES if limit < most)]:
-        low, high = least * (limit - 1), limit - 1
-        try:
-            _computed(value, leaf, [low, high])
-        except (NotComputable, OverflowError):
-            continue
+    all_keys = _all_keys(kind)
+    most = 10**kind.precision - 1 if pa.types.is_decimal(kind) else 0
+    low, high = all_keys or (-most, most)
+    if _can_compute(value, leaf, low) and _can_compute(value, leaf, high):
         return low, high
+    for seed in (0, *_SEEDS):
+        if low <= seed <= high and _can_compute(value, leaf, seed):
+            return _last(value, leaf, seed, low), _last(value, leaf, seed, high)
     raise NotComputable("no value can be computed")
+
+
+def _last(value: Bound, leaf: Bound, good: int, end: int) -> int:
+    """The last key from a computable one on to an end for which a result does not overflow."""
+    if _can_compute(value, leaf, end):
+        return end
+    while abs(end - good) > 1:
+        middle = (good + end) // 2
+        if _can_compute(value, leaf, middle):
+            good = middle
+        else:
+            end = middle
+    return good
+
+
+def _can_compute(value: Bound, leaf: Bound, key: int) -> bool:
+    try:
+        _computed(value, leaf, [key])
+    except (NotComputable, OverflowError):
+        return False
+    return True
 
 
 def _first(value: Bound, slope: Slope, wanted: ValueSet, low: int, high: int) -> int:
