@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Literal
 
 import pyarrow as pa
 
+from fretsaw.arguments import Named, to_paths
 from fretsaw.engine.request import ScanRequest
 from fretsaw.formats.interface import ReadOptions
 from fretsaw.model.blocks import Block
@@ -99,6 +100,51 @@ class DataFile:
             from fretsaw.engine.parts import rows_left
 
         return rows_left(self.scan().filter(predicate).request)
+
+    def chunks(self, *columns: Named | list[Named]) -> pa.Table:
+        """What the file says about each leaf of each block; of these columns, or of all.
+
+        Bounds are text, or values of the column's own type where one leaf alone is named. What the
+        file does not say, or what cannot be believed, is null. Only metadata are read.
+
+        >>> import pyarrow as pa, pyarrow.parquet as pq, tempfile
+        >>> path = tempfile.mkdtemp() + "/numbers.parquet"
+        >>> pq.write_table(pa.table({"n": range(100)}), path, row_group_size=40)
+        >>> with open(path) as file:
+        ...     file.chunks("n").select(["block", "rows", "min", "max"]).to_pylist()[1]
+        {'block': 1, 'rows': 40, 'min': 40, 'max': 79}
+        """
+        with importing:
+            from fretsaw.results.inside import chunk_table
+
+        return chunk_table(self._file, to_paths(columns))
+
+    def pages(self, *columns: Named | list[Named]) -> pa.Table:
+        """What the file says about each page (Parquet) or stride (ORC) of these columns, or of all.
+
+        `first_row` counts over the file. Bounds are as those of `chunks()`. Indexes are read, and
+        page headers where there are none, never a page.
+        """
+        with importing:
+            from fretsaw.results.inside import page_table
+
+        return page_table(self._file, to_paths(columns))
+
+    def dictionary(self, column: Named, block: int) -> pa.Table:
+        """The values of a leaf's dictionary in a block, as the column `value`.
+
+        >>> import pyarrow as pa, pyarrow.parquet as pq, tempfile
+        >>> path = tempfile.mkdtemp() + "/cities.parquet"
+        >>> pq.write_table(pa.table({"city": ["NYC", "LA", "NYC"]}), path)
+        >>> with open(path) as file:
+        ...     file.dictionary("city", 0).to_pydict()
+        {'value': ['NYC', 'LA']}
+        """
+        with importing:
+            from fretsaw.results.inside import dictionary_table
+
+        (path,) = to_paths([column])
+        return dictionary_table(self._file, path, block)
 
     def close(self) -> None:
         """Let go of the file."""

@@ -7,8 +7,8 @@ docstring of the package shows a whole format.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Literal, NamedTuple, Protocol, TypeAlias
 
@@ -62,6 +62,44 @@ class Found(NamedTuple):
     """The values of these rows, if they are kept."""
 
 
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class ChunkFacts:
+    """What a file says about one leaf's chunk; None where it does not."""
+
+    codec: str | None = None
+    encodings: Sequence[str] = ()
+    offset: int | None = None
+    compressed_size: int | None = None
+    uncompressed_size: int | None = None
+    values: int | None = None
+    """How many there are, nulls included."""
+    nulls: int | None = None
+    nans: int | None = None
+    parts: Mapping["ChunkPart", int | None] = field(default_factory=dict)
+    """What it has beside its pages, and how large that is, as far as known."""
+    untold: Collection["ChunkPart"] = ()
+    """Of what nobody says whether it has it."""
+
+
+ChunkPart: TypeAlias = Literal["dictionary", "page_index", "bloom_filter"]
+Told: TypeAlias = Sequence[int | None]
+"""A number for each page; None where nobody says it."""
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class PageFacts:
+    """What a file says about the pages of one leaf's chunk."""
+
+    first_rows: Told
+    """Counted over the block."""
+    rows: Told
+    offsets: Told
+    sizes: Told
+    encodings: Sequence[str | None]
+    nulls: Told
+    bounds: Bounds
+
+
 class BlockReader(ABC):
     """A block that was opened: it knows where its chunks are, and keeps what it read of them."""
 
@@ -89,6 +127,25 @@ class BlockReader(ABC):
         """All values that the leaf's chunk has, where a dictionary is proven to hold them."""
         yield from ()
         return None
+
+    def entries(self, leaf: SchemaNode) -> Steps[pa.ChunkedArray | None]:
+        """The entries of a dictionary, whatever its size and whoever refers to it."""
+        yield from ()
+        return None
+
+    def describe_pages(self, leaf: SchemaNode) -> Steps[PageFacts]:
+        """What is known of the leaf's pages without reading one."""
+        yield from ()
+        whole, rows = self.whole_chunk(leaf), self.block.num_rows
+        return PageFacts(
+            first_rows=[0],
+            rows=[rows],
+            offsets=whole.offsets.tolist(),
+            sizes=whole.sizes.tolist(),
+            encodings=[None],
+            nulls=[None],
+            bounds=Bounds.unknown([rows]),
+        )
 
 
 class FileReader(ABC):
@@ -149,6 +206,16 @@ class FileReader(ABC):
     ) -> Bounds:
         """The same in blocks of files that share their fields, where no byte need be read."""
         raise NotImplementedError
+
+    def describe_chunks(
+        self, blocks: Sequence[BlockReader], leaf: SchemaNode
+    ) -> Steps[tuple[Sequence[ChunkFacts], Bounds]]:
+        """What is known of a leaf's chunks in blocks that were opened, and of their values."""
+        wholes = [block.whole_chunk(leaf) for block in blocks]
+        facts = [
+            ChunkFacts(offset=int(w.offsets[0]), compressed_size=int(w.sizes[0])) for w in wholes
+        ]
+        return facts, (yield from self.block_bounds([block.block for block in blocks], leaf))
 
     def page_bounds(
         self, blocks: Sequence[BlockReader], leaf: SchemaNode

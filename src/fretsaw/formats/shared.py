@@ -10,6 +10,7 @@ import pyarrow as pa
 from fretsaw.errors import FileFormatError
 from fretsaw.formats.interface import Part
 from fretsaw.model.arrays import joined
+from fretsaw.model.blocks import Int64s
 from fretsaw.model.trace import is_tracing, record_decode
 
 ARROW_ERRORS = (pa.ArrowException, OSError, MemoryError)
@@ -48,6 +49,16 @@ class Translation:
                 f"{self.file}: {what} cannot be read: {' '.join(str(error).split()).rstrip('.')}; "
                 f"the file is corrupt or uses what pyarrow {pa.__version__} does not support"
             ) from error
+
+
+def number_name(names: Sequence[str], number: int) -> str:
+    """What a format calls one of its numbered things; a number from the future has no name."""
+    return names[number] if 0 <= number < len(names) else f"UNKNOWN({number})"
+
+
+def known_counts(counts: Int64s) -> list[int | None]:
+    """Counts of which some are -1, which stands for unknown ones."""
+    return [None if count < 0 else count for count in counts.tolist()]
 
 
 def decode_together(

@@ -7,11 +7,14 @@ from typing import cast
 import numpy as np
 import pyarrow as pa
 
-from fretsaw.formats.interface import BlockReader, Keys
+from fretsaw.formats.interface import BlockReader, ChunkFacts, Keys, PageFacts
 from fretsaw.formats.orc import bloom
 from fretsaw.formats.orc.cut import OrcPart, cut
+from fretsaw.formats.orc.decode import decode
+from fretsaw.formats.orc.dictionary import dictionary_part
 from fretsaw.formats.orc.file import OrcFile
 from fretsaw.formats.orc.index import Strides, divided, read_strides, stride_boundaries
+from fretsaw.formats.orc.inside import chunk_facts, stride_facts
 from fretsaw.formats.orc.metadata import BLOOM_FILTER_UTF8, ROW_INDEX, MalformedOrc
 from fretsaw.formats.orc.statistics import bounds_of
 from fretsaw.formats.orc.streams import LeafStreams, Stream, Stripe, read_stripe
@@ -79,6 +82,27 @@ class StripeReader(BlockReader):
             # Values that null structs hide are hashed in their strides, and read in later ones.
             keep[:] = keep.any()
         return RowSelection.from_pages(keep, boundaries)
+
+    def entries(self, leaf: SchemaNode) -> Steps[pa.ChunkedArray | None]:
+        with self._file.errors.of(f"the dictionary of {chunk_name(leaf, self.block.ordinal)}"):
+            part = yield from dictionary_part(self._streams(leaf), self.block.ordinal)
+            if part is None:
+                return None
+            return decode([[part]], self._file.footer, pa.allocate_buffer)[0]
+
+    def describe_pages(self, leaf: SchemaNode) -> Steps[PageFacts]:
+        (index,), bounds = yield from bounds_of_strides([self], leaf)
+        _, strides = self._indexes.get(leaf.leaf_index, (None, None))
+        if index is None or strides is None:
+            index, bounds = self.whole_chunk(leaf), Bounds.unknown([self.block.num_rows])
+        return stride_facts(self._streams(leaf), strides, index, bounds)
+
+    def describe_chunk(
+        self, leaf: SchemaNode, statistics: bytes | None, bounds: Bounds
+    ) -> ChunkFacts:
+        """What is known of a leaf's chunk, given what the file says of its values."""
+        whole = self.whole_chunk(leaf)
+        return chunk_facts(self._streams(leaf), self.block, whole, statistics, bounds)
 
     def cut(self, leaf: SchemaNode, pages: PageIndex, rows: RowSelection) -> Steps[OrcPart]:
         _, strides = self._indexes.get(leaf.leaf_index, (None, None))

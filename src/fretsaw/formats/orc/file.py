@@ -46,6 +46,13 @@ class OrcFile:
 
     def stripe_bounds(self, blocks: Sequence[Block], leaf: SchemaNode) -> Steps[Bounds]:
         """What the statistics of stripes say about the values of a leaf."""
+        stored = yield from self.stripe_statistics(blocks, leaf)
+        return bounds_of(stored, row_counts(blocks), leaf)
+
+    def stripe_statistics(
+        self, blocks: Sequence[Block], leaf: SchemaNode
+    ) -> Steps[list[bytes | None]]:
+        """The statistics of a leaf in each of some stripes, as they are stored."""
         if self._statistics is None:
             place, length = self.footer.statistics_place
             stored = b""
@@ -62,4 +69,4 @@ class OrcFile:
             for place, block in enumerate(blocks):
                 columns = stripes[block.ordinal].columns
                 found[place] = columns[column] if column < len(columns) else None
-        return bounds_of(found, row_counts(blocks), leaf)
+        return found

@@ -6,7 +6,14 @@ from typing import cast
 import numpy as np
 import pyarrow as pa
 
-from fretsaw.formats.interface import BlockReader, FileReader, Misplaced, Part, ReadOptions
+from fretsaw.formats.interface import (
+    BlockReader,
+    ChunkFacts,
+    FileReader,
+    Misplaced,
+    Part,
+    ReadOptions,
+)
 from fretsaw.formats.orc.block import (
     StripeReader,
     bounds_of_strides,
@@ -21,11 +28,11 @@ from fretsaw.formats.orc.fields import Fields
 from fretsaw.formats.orc.file import OrcFile
 from fretsaw.formats.orc.footer import Footer, read_footer
 from fretsaw.formats.orc.metadata import MalformedOrc
-from fretsaw.formats.orc.statistics import hold
+from fretsaw.formats.orc.statistics import bounds_of, hold
 from fretsaw.formats.orc.stream_cut import CannotCut
 from fretsaw.formats.shared import ARROW_ERRORS, Leaves, OutOfRange, decode_together
 from fretsaw.model.arrays import pick
-from fretsaw.model.blocks import Block, Bounds, PageIndex
+from fretsaw.model.blocks import Block, Bounds, PageIndex, row_counts
 from fretsaw.model.schema import SchemaNode
 from fretsaw.storage.buffer_pool import Allocate
 from fretsaw.storage.requests import Steps
@@ -79,6 +86,18 @@ class OrcReader(FileReader):
 
     def block_bounds(self, blocks: Sequence[Block], leaf: SchemaNode) -> Steps[Bounds]:
         return self._file.stripe_bounds(blocks, leaf)
+
+    def describe_chunks(
+        self, blocks: Sequence[BlockReader], leaf: SchemaNode
+    ) -> Steps[tuple[list[ChunkFacts], Bounds]]:
+        stripes, of_file = cast(Sequence[StripeReader], blocks), [block.block for block in blocks]
+        stored = yield from self._file.stripe_statistics(of_file, leaf)
+        bounds = bounds_of(stored, row_counts(of_file), leaf)
+        facts = [
+            stripe.describe_chunk(leaf, statistics, bounds.between(place, place + 1))
+            for place, (stripe, statistics) in enumerate(zip(stripes, stored, strict=True))
+        ]
+        return facts, bounds
 
     def page_bounds(
         self, blocks: Sequence[BlockReader], leaf: SchemaNode

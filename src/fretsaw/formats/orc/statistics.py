@@ -72,6 +72,28 @@ def bounds_of(stored: Sequence[bytes | None], row_counts: Int64s, leaf: SchemaNo
     )
 
 
+def count_values(stored: bytes | None) -> int | None:
+    """How many values there are, nulls included, where that is said: where none is null."""
+    statistics = _decoded(stored)
+    if statistics is None or _has_null(statistics) or _number_of_values(statistics) < 0:
+        return None
+    return _number_of_values(statistics)
+
+
+def count_nulls(stored: Sequence[bytes | None], row_counts: Int64s, leaf: SchemaNode) -> Int64s:
+    """How many nulls a leaf has; -1 where that is not known.
+
+    Of a field itself what is no value is null; inside of structs, writers count in other ways.
+    """
+    if len(leaf.path) > 1 or leaf.is_repeated or leaf.physical_type == "UNION":
+        return bounds_of(stored, row_counts, leaf).null_counts
+    found = [_decoded(statistics) for statistics in stored]
+    values = np.array([-1 if s is None else _number_of_values(s) for s in found], np.int64)
+    nulls = np.array([-1 if s is None else _has_null(s) for s in found], np.int8)
+    wrong = _contradict(values, nulls, row_counts, leaf) | (values < 0)
+    return np.where(wrong, -1, row_counts - values)
+
+
 def _contradict(
     values: Int64s, nulls: npt.NDArray[np.int8], row_counts: Int64s, leaf: SchemaNode
 ) -> npt.NDArray[np.bool_]:

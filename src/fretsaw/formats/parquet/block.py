@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from fretsaw.errors import FileFormatError
-from fretsaw.formats.interface import BlockReader, Keys
+from fretsaw.formats.interface import BlockReader, Keys, PageFacts
 from fretsaw.formats.parquet.bloom import may_contain, stored_values
 from fretsaw.formats.parquet.chunk import Chunk, UnreadableChunk, chunk_of
 from fretsaw.formats.parquet.cut import ParquetPart, cut
@@ -25,6 +25,7 @@ from fretsaw.formats.parquet.index import (
     offset_index,
     told_pages,
 )
+from fretsaw.formats.parquet.inside import page_facts
 from fretsaw.formats.parquet.pages import Page
 from fretsaw.formats.parquet.statistics import header_bounds, page_bounds
 from fretsaw.model.blocks import Block, Bounds, PageIndex
@@ -95,12 +96,28 @@ class RowGroup(BlockReader):
     def dictionary(self, leaf: SchemaNode) -> Steps[pa.ChunkedArray | None]:
         if not self._is_only_dictionary(leaf):
             return None
+        return (yield from self.entries(leaf, whatever_size=False))
+
+    def entries(
+        self, leaf: SchemaNode, whatever_size: bool = True
+    ) -> Steps[pa.ChunkedArray | None]:
         with self._file.errors.of(f"the dictionary of {self.name_of(leaf)}"):
-            segment = yield from dictionary_segment(self._chunk(leaf))
+            segment = yield from dictionary_segment(self._chunk(leaf), whatever_size)
             if segment is None:
                 return None
+            if not segment.rows:
+                return pa.chunked_array([], leaf.arrow_type)
             # The page behind the dictionary is made up here, not by the writer.
             return decode_segments([segment], None, self._file.options, pa.allocate_buffer)[0]
+
+    def describe_pages(self, leaf: SchemaNode) -> Steps[PageFacts]:
+        chunk, index, bounds = self._chunk(leaf), None, None
+        if self.index_places(leaf):
+            (index,), bounds = yield from bounds_of_pages(self._file, [self], leaf)
+        elif self._offset_index_place(leaf):
+            index = yield from self.page_index(leaf, self.block.num_rows)
+        with self._file.errors.of(self.name_of(leaf)):
+            return (yield from page_facts(self._file, self.block, chunk, index, bounds))
 
     def cut(self, leaf: SchemaNode, pages: PageIndex, rows: RowSelection) -> Steps[ParquetPart]:
         with self._file.errors.of(self.name_of(leaf)):

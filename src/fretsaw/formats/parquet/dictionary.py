@@ -14,10 +14,12 @@ from fretsaw.formats.parquet import metadata
 from fretsaw.formats.parquet.chain import only_leaf
 from fretsaw.formats.parquet.chunk import Chunk
 from fretsaw.formats.parquet.cut import Segment
-from fretsaw.formats.parquet.pages import PageRun, hop
+from fretsaw.formats.parquet.pages import CorruptPage, PageRun, hop
 from fretsaw.storage.requests import Request, Steps
 
 _MOST_ENTRIES = 1 << 20
+_MOST_PACKED = 1000
+"""No codec makes entries, which all differ, smaller than a byte for so many of them."""
 _SMALL_PART = 4  # a dictionary is worth reading if it is this part of its chunk, or less
 
 
@@ -34,14 +36,17 @@ def is_only_dictionary(column: Any) -> bool:
     )
 
 
-def dictionary_segment(chunk: Chunk) -> Steps[Segment | None]:
+def dictionary_segment(chunk: Chunk, whatever_size: bool = False) -> Steps[Segment | None]:
     """The entries of the chunk's dictionary, to be decoded; None if it is missing or large."""
     first, *_ = yield from hop(chunk.start, chunk.end, lambda _: True)
     entries = first.dictionary_entries
     size = chunk.end - chunk.start
-    if not entries or entries > min(chunk.num_values, _MOST_ENTRIES):
+    if entries is None or not (entries or whatever_size):
         return None
-    if first.size * _SMALL_PART > size:
+    if whatever_size:
+        if entries > min(chunk.num_values, first.size * _MOST_PACKED):
+            raise CorruptPage(f"a dictionary page of {first.size} bytes claims {entries} entries")
+    elif entries > min(chunk.num_values, _MOST_ENTRIES) or first.size * _SMALL_PART > size:
         return None
     (page,) = yield Request([(chunk.start, first.size)], "dictionary")
     leaf = replace(chunk.leaf, is_repeated=False)

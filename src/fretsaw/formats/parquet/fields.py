@@ -75,6 +75,10 @@ class Fields:
             if self.footer.spans.leaves[position] == leaf.leaf_index:
                 raise error
 
+    def is_readable(self, leaf: SchemaNode) -> bool:
+        """Whether a leaf that was described is one that Arrow takes."""
+        return leaf.leaf_index in self._leaves
+
     def chain(self, leaf: SchemaNode) -> Chain:
         """The chain of a leaf that was described."""
         _, found = self._leaves[leaf.leaf_index]

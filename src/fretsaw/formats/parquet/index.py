@@ -169,7 +169,7 @@ def told_pages(chunk: Chunk) -> Steps[list[Page] | None]:
         if page.is_data:
             is_only = values >= chunk.num_values and headers <= 2
             is_small = page.size <= _SMALL_PAGE and values < chunk.num_values
-            says_rows = _rows(page, chunk.leaf.is_repeated) is not None
+            says_rows = rows_of(page, chunk.leaf.is_repeated) is not None
             told = page.statistics is not None and says_rows and not is_small and not is_only
         return not told or values >= chunk.num_values or headers > _MOST_ASKED
 
@@ -184,7 +184,7 @@ def told_pages(chunk: Chunk) -> Steps[list[Page] | None]:
 def hopped_pages(chunk: Chunk, pages: Sequence[Page]) -> Hopped:
     """All data pages of a chunk, whose headers tell their rows."""
     empty = np.empty(0, np.int64)
-    row_counts = [_rows(page, chunk.leaf.is_repeated) or 0 for page in pages]
+    row_counts = [rows_of(page, chunk.leaf.is_repeated) or 0 for page in pages]
     return Hopped(empty, empty, empty, chunk.start).followed_by(pages, row_counts)
 
 
@@ -211,7 +211,7 @@ def hop_rows(
 
     def enough(page: Page) -> bool:
         nonlocal row, untold
-        rows = _rows(page, repeated)
+        rows = rows_of(page, repeated)
         untold = page.is_data and rows is None
         row += rows or 0
         return row >= until or untold
@@ -219,7 +219,7 @@ def hop_rows(
     pages = yield from hop(known.end, chunk.end, enough)
     if untold:
         pages.pop()
-    row_counts = [_rows(page, repeated) or 0 for page in pages if page.is_data]
+    row_counts = [rows_of(page, repeated) or 0 for page in pages if page.is_data]
     known = known.followed_by(pages, row_counts)
     if untold:
         if not is_worth_counting:
@@ -297,7 +297,8 @@ def _records(chunk: Chunk, page: Page, stored: pa.Buffer, highest: int, verify: 
     return count_records(body, page.num_values, encoding, highest)
 
 
-def _rows(page: Page, repeated: bool) -> int | None:
+def rows_of(page: Page, repeated: bool) -> int | None:
+    """How many rows a page has by its header, if that says it."""
     return page.num_rows if repeated else page.num_values
 
 

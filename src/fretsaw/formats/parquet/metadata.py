@@ -207,6 +207,7 @@ PageEncodingStats = _struct(
 )
 ProbedColumn = _struct(
     "ProbedColumn",
+    encodings=(2, [_INT]),
     encoding_stats=(13, [PageEncodingStats]),
     bloom_filter_offset=(14, _LONG),
     bloom_filter_length=(15, _INT),

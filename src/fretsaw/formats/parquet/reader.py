@@ -5,13 +5,22 @@ from typing import cast
 
 import pyarrow as pa
 
-from fretsaw.formats.interface import BlockReader, FileReader, Found, Part, ReadOptions, Search
+from fretsaw.formats.interface import (
+    BlockReader,
+    ChunkFacts,
+    FileReader,
+    Found,
+    Part,
+    ReadOptions,
+    Search,
+)
 from fretsaw.formats.parquet.block import RowGroup, bounds_of_pages, chunk_name
 from fretsaw.formats.parquet.cut import ParquetPart
 from fretsaw.formats.parquet.decode import ARROW_SCHEMA, decode
 from fretsaw.formats.parquet.fields import Fields
 from fretsaw.formats.parquet.file import ParquetFile, chunk_bounds_of
 from fretsaw.formats.parquet.footer import read_footer
+from fretsaw.formats.parquet.inside import chunk_facts
 from fretsaw.formats.parquet.pages import CorruptPage
 from fretsaw.formats.shared import ARROW_ERRORS, Leaves, OutOfRange, decode_together
 from fretsaw.model.blocks import Block, Bounds, PageIndex
@@ -73,6 +82,12 @@ class ParquetReader(FileReader):
     ) -> Bounds:
         own = cast(Sequence[tuple[ParquetReader, Sequence[Block]]], files)
         return chunk_bounds_of([(reader._file, blocks) for reader, blocks in own], leaf)
+
+    def describe_chunks(
+        self, blocks: Sequence[BlockReader], leaf: SchemaNode
+    ) -> Steps[tuple[list[ChunkFacts], Bounds]]:
+        yield from ()
+        return chunk_facts(self._file, [block.block for block in blocks], leaf)
 
     def page_bounds(
         self, blocks: Sequence[BlockReader], leaf: SchemaNode

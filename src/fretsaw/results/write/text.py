@@ -26,14 +26,15 @@ def require_text(table: pa.Table) -> None:
 
 def csv_table(table: pa.Table) -> pa.Table:
     """The columns as CSV has them."""
-    columns = [_csv_column(column) for column in table.columns]
+    columns = [csv_column(column) for column in table.columns]
     if len(columns) == 1:
         # An empty line would be no row to most readers: a lone null is an empty string.
         columns = [columns[0].cast(pa.large_string()).fill_null("")]
     return pa.table(columns, table.column_names)
 
 
-def _csv_column(column: pa.ChunkedArray) -> pa.ChunkedArray:
+def csv_column(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """A column as CSV has it."""
     if column.type == pa.uuid():
         return _by_chunk(uuids_as_text, column)
     kind = plain(column.type)
