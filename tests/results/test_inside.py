@@ -18,6 +18,7 @@ import pytest
 
 import fretsaw as fs
 from tests.support.formats import even, written
+from tests.support.pages import row_groups
 
 ROWS, BLOCK = 4_000, 1_500
 
@@ -82,7 +83,7 @@ def test_chunks_are_those_of_duckdb(data: bytes, tmp_path: Path) -> None:
     path.write_bytes(data)
     names = "path_in_schema, row_group_id, num_values, stats_min_value, stats_max_value"
     rest = "stats_null_count, total_compressed_size, bloom_filter_offset, bloom_filter_length"
-    told = duckdb.sql(f"select {names}, {rest} from parquet_metadata('{path}')").fetchall()
+    told = duckdb.execute(f"select {names}, {rest} from parquet_metadata('{path}')").fetchall()
     chunks = fs.open(path).chunks().to_pylist()
     keys = [(chunk["path"], chunk["block"]) for chunk in chunks]
     assert keys == [tuple(row[:2]) for row in told]
@@ -123,7 +124,8 @@ def test_chunks_of_orc_are_those_of_pyarrow_and_pyorc(writer: str) -> None:
         assert chunk["rows"] == chunk["values"] == len(stripe)
         assert chunk["codec"] == told.compression == "ZLIB"
         assert chunk["nulls"] == column.null_count
-        assert chunk["has_page_index"] and chunk["page_index_size"] > 0
+        assert chunk["has_page_index"]
+        assert chunk["page_index_size"] > 0
         place = 1 + numbers().column_names.index(chunk["path"])
         statistics = stripe[place].statistics
         if chunk["path"] == "id":
@@ -136,16 +138,16 @@ def test_chunks_of_orc_are_those_of_pyarrow_and_pyorc(writer: str) -> None:
     assert typed["is_exact"].to_pylist() == [True] * 3
 
 
-def test_pages_are_where_the_offset_index_says(data: bytes) -> None:
-    from tests.support.pages import row_groups
-
-    pages = fs.open(data).pages().to_pylist()
-    found: dict[tuple[str, int], list[int]] = {}
-    for page in pages:
-        found.setdefault((page["path"], page["block"]), []).append(page["first_row"])
-    for ordinal, group in enumerate(row_groups(data)):
-        for name, rows in group.first_rows.items():
-            assert found[name, ordinal] == [ordinal * BLOCK + row for row in rows]
+def test_pages_are_where_their_headers_are(data: bytes) -> None:
+    expected = [
+        (chunk.column, ordinal, page.first_row, page.end_row - page.first_row, page.span.start)
+        for ordinal, group in enumerate(row_groups(data))
+        for chunk in group.chunks
+        for page in chunk.pages
+    ]
+    columns = ("path", "block", "first_row", "rows", "offset")
+    pages = fs.open(data).pages().select(columns)
+    assert [tuple(row.values()) for row in pages.to_pylist()] == expected
 
 
 @pytest.mark.parametrize("writer", ["parquet", "orc", "pyorc"])
@@ -192,9 +194,9 @@ def test_encodings_of_pages_that_fell_back_from_a_dictionary() -> None:
     )
     encodings = fs.open(data).pages("s")["encoding"].to_pylist()
     switch = encodings.index("PLAIN")
-    assert 0 < switch and encodings == ["RLE_DICTIONARY"] * switch + ["PLAIN"] * (
-        len(encodings) - switch
-    )
+    assert switch > 0
+    assert set(encodings[:switch]) == {"RLE_DICTIONARY"}
+    assert set(encodings[switch:]) == {"PLAIN"}
 
 
 @pytest.mark.parametrize("writer", ["parquet", "orc", "pyorc"])
@@ -289,10 +291,9 @@ def test_bounds_as_text() -> None:
 
 
 def test_files_without_rows_or_columns() -> None:
-    for table in (pa.table({"x": pa.array([], pa.int64())}), pa.table({}).slice(0)):
+    for table in (pa.table({"x": pa.array([], pa.int64())}), pa.table({})):
         file = fs.open(written(table, "parquet", [0]))
         assert file.pages().num_rows == 0
-        assert file.chunks().schema.names == file.chunks().schema.names
         assert file.chunks().num_rows == len(table.column_names)
     empty = fs.open(written(pa.table({"x": pa.array([], pa.string())}), "orc", []))
     assert empty.chunks("x")["min"].type == pa.string()
@@ -315,7 +316,8 @@ def test_files_of_other_writers_tell_what_pyarrow_says(corpus: Path) -> None:
             stored = metadata.row_group(block).column(column)
             assert chunk["values"] == stored.num_values
             assert chunk["compressed_size"] == stored.total_compressed_size
-            assert chunk["codec"] in (stored.compression, f"{stored.compression}_RAW")
+            named = {"LZ4": "LZ4_RAW", "UNKNOWN": "LZ4"}  # what pyarrow calls them
+            assert chunk["codec"] in (stored.compression, named.get(stored.compression))
             compared += 1
         with fs.trace() as t:
             try:

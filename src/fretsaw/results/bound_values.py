@@ -56,7 +56,7 @@ def bound_texts(keys: npt.NDArray[Any], known: Booleans, leaf: SchemaNode) -> pa
 
 
 def _is_text(kind: pa.DataType) -> bool:
-    return types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind)
+    return any((types.is_string(kind), types.is_large_string(kind), types.is_string_view(kind)))
 
 
 def _as_text(bound: bytes) -> str:

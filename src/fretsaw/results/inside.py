@@ -1,6 +1,6 @@
 """What a file says about itself, as Arrow tables: its chunks, its pages, its dictionaries.
 
-Metadata alone are read: footers, indexes, and page headers where there are none; of a dictionary its
+Metadata alone are read: footers, indexes, page headers where there are none, of a dictionary its
 page. What nobody says, or what cannot be believed, is null.
 """
 
@@ -66,7 +66,7 @@ def chunk_table(file: OpenFile, columns: Sequence[Path]) -> pa.Table:
     blocks = file.reader.blocks
     groups = [blocks[begin : begin + _MOST_BLOCKS] for begin in range(0, len(blocks), _MOST_BLOCKS)]
     found = [_empty(_CHUNKS, leaves, is_typed)]
-    for group in groups:
+    for group in groups if leaves else ():
         opened = file.open_blocks(group)
         table = _Rows(_CHUNKS, is_typed)
         for leaf in leaves:
@@ -76,7 +76,7 @@ def chunk_table(file: OpenFile, columns: Sequence[Path]) -> pa.Table:
         # As they lie in the file: one block after the other.
         order = np.arange(len(leaves) * len(group)).reshape(len(leaves), len(group)).T.ravel()
         found.append(table.finished().take(order))
-    return pa.concat_tables(found)
+    return pa.concat_tables(found).combine_chunks()
 
 
 def page_table(file: OpenFile, columns: Sequence[Path]) -> pa.Table:
@@ -93,7 +93,7 @@ def page_table(file: OpenFile, columns: Sequence[Path]) -> pa.Table:
         for leaf, facts in zip(leaves, described, strict=True):
             table.add(_of_pages(leaf, block, facts), leaf, facts.bounds)
         found.append(table.finished())
-    return pa.concat_tables(found)
+    return pa.concat_tables(found).combine_chunks()
 
 
 def dictionary_table(file: OpenFile, column: Path, block: int) -> pa.Table:

@@ -1,4 +1,6 @@
-"""What a file says about its chunks and strides, for people: names for numbers, claims for proofs."""
+"""What a file says about its chunks and strides, for people: names in place of numbers."""
+
+from itertools import pairwise
 
 from fretsaw.formats.interface import ChunkFacts, ChunkPart, PageFacts
 from fretsaw.formats.orc.index import Places, Strides
@@ -13,7 +15,7 @@ from fretsaw.formats.orc.metadata import (
 from fretsaw.formats.orc.statistics import count_nulls, count_values
 from fretsaw.formats.orc.streams import LeafStreams, Stream
 from fretsaw.formats.shared import known_counts, number_name
-from fretsaw.model.blocks import Block, Bounds, Int64s, PageIndex
+from fretsaw.model.blocks import Block, Bounds, PageIndex
 
 _CODECS = ("NONE", "ZLIB", "SNAPPY", "LZO", "LZ4", "ZSTD")
 _ENCODINGS = ("DIRECT", "DICTIONARY", "DIRECT_V2", "DICTIONARY_V2")
@@ -82,7 +84,8 @@ def stride_facts(
                 if key in streams.stripe.streams
             }
             column = streams.chain[-1][0]
-            offsets = begins[DATA, column][:-1] if (DATA, column) in begins else [None] * count
+            if (DATA, column) in begins:
+                offsets = [*begins[DATA, column][:-1]]
             together = [sum(steps) for steps in zip(*map(_steps, begins.values()), strict=True)]
             sizes = [size if size >= 0 else None for size in together] or [0] * count
         except MalformedOrc:  # positions that are wrong are no error: who reads does without
@@ -106,4 +109,4 @@ def _begins(places: Places, stream: Stream) -> list[int]:
 
 
 def _steps(begins: list[int]) -> list[int]:
-    return [end - begin for begin, end in zip(begins, begins[1:], strict=False)]
+    return [end - begin for begin, end in pairwise(begins)]

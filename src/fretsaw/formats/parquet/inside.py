@@ -1,10 +1,10 @@
-"""What a file says about its chunks and pages, for people: names for numbers, claims for proofs.
+"""What a file says about its chunks and pages, for people: names in place of numbers.
 
 In come a chunk and what its indexes say; where these are silent, the headers of its pages are read.
 No page is.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,9 +12,9 @@ import numpy as np
 from fretsaw.formats.interface import ChunkFacts, ChunkPart, PageFacts
 from fretsaw.formats.parquet import metadata
 from fretsaw.formats.parquet.chunk import Chunk
-from fretsaw.formats.parquet.file import ParquetFile
-from fretsaw.formats.parquet.footer import chunk_start
+from fretsaw.formats.parquet.file import ParquetFile, chunk_bounds_of
 from fretsaw.formats.parquet.index import rows_of
+from fretsaw.formats.parquet.outline import chunk_start
 from fretsaw.formats.parquet.pages import CorruptPage, Page, hop
 from fretsaw.formats.parquet.statistics import header_bounds
 from fretsaw.formats.shared import known_counts, number_name
@@ -43,7 +43,7 @@ def chunk_facts(
     """What the footer says about a leaf's chunks; little where they are encrypted."""
     bounds = Bounds.unknown([block.num_rows for block in blocks])
     if file.fields.is_readable(leaf):
-        bounds = file.chunk_bounds(blocks, leaf)
+        bounds = chunk_bounds_of([(file, blocks)], leaf)
         nulls = known_counts(file.null_counts(blocks, leaf))
     else:
         nulls = [None] * len(blocks)
@@ -56,7 +56,6 @@ def _facts(file: ParquetFile, block: Block, nulls: int | None, leaf: SchemaNode)
     if column is None or probed is None or stored.crypto_metadata is not None:
         return ChunkFacts()
     statistics = indexed.meta_data.statistics
-    may_refer = metadata.DICTIONARY_ENCODINGS & {*(probed.encodings or ())}
     is_float = leaf.physical_type in ("FLOAT", "DOUBLE") or leaf.logical_type == "FLOAT16"
     return ChunkFacts(
         codec=None if column.codec is None else number_name(_CODECS, column.codec),
@@ -68,9 +67,14 @@ def _facts(file: ParquetFile, block: Block, nulls: int | None, leaf: SchemaNode)
         nulls=nulls,
         nans=statistics.nan_count if statistics is not None and is_float else None,
         parts=(parts := _parts(stored, indexed, probed)),
-        # Some writers do not say where it is, others name an encoding that no page has.
-        untold=() if "dictionary" in parts or not may_refer else ("dictionary",),
+        untold=_untold(parts, probed),
     )
+
+
+def _untold(parts: Mapping[ChunkPart, int | None], probed: Any) -> Sequence[ChunkPart]:
+    """Some writers do not say where a dictionary is, others name an encoding that no page has."""
+    may_refer = metadata.DICTIONARY_ENCODINGS & {*(probed.encodings or ())}
+    return ("dictionary",) if may_refer and "dictionary" not in parts else ()
 
 
 def _parts(stored: Any, indexed: Any, probed: Any) -> dict[ChunkPart, int | None]:
@@ -94,7 +98,7 @@ def page_facts(
     index: PageIndex | None,
     bounds: Bounds | None,
 ) -> Steps[PageFacts]:
-    """What is known of the pages of a chunk: by its offset and column index, or by their headers."""
+    """What is known of the pages of a chunk: by its indexes, or by their headers."""
     encoding = _only_encoding(file.probed(block, chunk.leaf))
     if index is not None and bounds is not None and encoding is not None:
         encodings: list[str | None] = [encoding] * len(index.sizes)
