@@ -7,7 +7,6 @@ import numpy as np
 from fretsaw.formats.orc.cut import OrcPart, Segment
 from fretsaw.formats.orc.metadata import DATA, MalformedOrc
 from fretsaw.formats.orc.runs import integer_runs
-from fretsaw.formats.orc.sizes import require_sizes
 from fretsaw.formats.orc.streams import LeafStreams
 from fretsaw.storage.requests import Request, Steps
 
@@ -29,17 +28,14 @@ def dictionary_part(streams: LeafStreams, block: int) -> Steps[OrcPart | None]:
     if entries > size * _MOST_PACKED:
         raise MalformedOrc(f"{size} bytes that claim {entries} entries")
     buffers = yield Request(list(stored.values()), "dictionary")
-    within = streams.codec.within
     segment = {
-        key: within(memoryview(buffer).cast("B"))
-        for key, buffer in zip(stored, buffers, strict=True)
+        key: memoryview(buffer).cast("B") for key, buffer in zip(stored, buffers, strict=True)
     }
     write = integer_runs(stripe.runs(column), signed=False).written
     numbers = np.arange(entries, dtype=np.uint64)
     runs = (numbers[begin : begin + _LONGEST_RUN] for begin in range(0, entries, _LONGEST_RUN))
     references = b"".join(write(run) for run in runs)
-    segment[DATA, column] = [streams.codec.as_stored(references)]
-    require_sizes(alone, entries, segment, is_cut=False)
+    segment[DATA, column] = memoryview(streams.codec.as_stored(references))
     every = np.array([0]), np.array([entries])
     return OrcPart(
         leaf=replace(streams.leaf, is_repeated=False),
