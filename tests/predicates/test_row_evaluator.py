@@ -23,9 +23,9 @@ COLUMNS = [
 def means_the_same(node: Node) -> bool:
     """Whether DuckDB means the same by one operation.
 
-    There zeros have no sign, `trim` removes spaces of every width, `ilike` compares lower
-    case only, the quotient of floats is not cut off, floats are rounded when they become integers,
-    and the microseconds count the seconds; there are no elements and no lengths of maps.
+    There zeros have no sign, `trim` removes spaces of every width, `ilike` is of lower case only,
+    only quotients of integers are cut off, floats are rounded when they become integers, and the
+    microseconds count the seconds; there are no elements and no lengths of maps.
     """
     floats = any(arg.kind.name == "float" for arg in node.args)
     match node.op, node.extra:
@@ -38,7 +38,7 @@ def means_the_same(node: Node) -> bool:
         case "like", (_, _, True):
             return False
         case "arithmetic", "//":
-            return not floats
+            return node.kind.name == "int"
         case "cast" | "try_cast", _:
             return not floats
         case "part", "microsecond":

@@ -45,7 +45,16 @@ def odd(spark: Any, file: Path) -> Any:
 
 # What Spark has no words for.
 UNKNOWN = [
-    *("i // k = 0", "i // 2 = -3", "i // 0 is null", "g // 2 = 1", "i = 0x7", "i > 0x0A"),
+    *(
+        "i // k = 0",
+        "i // 2 = -3",
+        "i // 0 is null",
+        "g // 2 = 1",
+        "d // 2 = 1",
+        "d // 0.1 = 1",
+        "i = 0x7",
+        "i > 0x0A",
+    ),
     *("cast(i as varchar) = '7'", "cast(day as varchar) = '2024-02-29'", "i::varchar = '7'"),
     *("regexp_matches(s, '^a')", "regexp_matches(s, 'b|z')", "regexp_matches(s, '[A-Z]{3}')"),
     *("regexp_matches(s, 'c$')", "s ~ 'b'", "starts_with(s, 'a')", "ends_with(s, 'c')"),

@@ -52,7 +52,10 @@ REGEXES = [
 PIECES = ["", "a", "b", "abc", "ä", "Ä", "🎸", "\n", "%", "\x00", "5", " "]
 PARTS = ("year", "month", "day", "hour", "minute", "second", "microsecond", "weekday")
 UNITS_OF_TIME = ("year", "quarter", "month", "week", "day", "hour", "minute", "second")
-FAMILIES = ("int", "float", "decimal", "text", "date", "local", "instant", "time", "bytes", "bool")
+FAMILIES = (
+    *("int", "float", "decimal", "text", "date", "local", "instant", "time", "bytes", "bool"),
+    "duration",
+)
 
 
 @dataclass
@@ -139,6 +142,8 @@ class Trees:
     def distinct(self, family: str, depth: int) -> Node:
         one = self.value(family, depth - 1)
         other = self.value(family, depth - 1) if self.odds(0.5) else self.literal_for(one)
+        if family == "bool" and self.odds(0.5):
+            other = self.predicate(depth - 1)
         return predicate("distinct", one, other, extra=self.odds(0.5))
 
     def membership(self, family: str, depth: int) -> Node:
@@ -146,6 +151,8 @@ class Trees:
         items = [self.literal_for(one) for _ in range(self.chance.randint(1, 4))]
         if self.odds(0.2):
             items.append(literal(None, one.kind))
+        if self.odds(0.2):
+            items.append(self.value(family, depth - 1))
         return predicate("in", one, *items)
 
     def between(self, family: str, depth: int) -> Node:
@@ -153,7 +160,9 @@ class Trees:
         return predicate("between", one, self.literal_for(one), self.literal_for(one))
 
     def null_test(self, depth: int) -> Node:
-        if self.odds(0.3):
+        if self.odds(0.2):
+            one = self.predicate(depth - 1)
+        elif self.odds(0.3):
             one = column((self.pick(self.kinds),), BOOL)
         else:
             one = self.value(self.pick(("int", "float", "text")), depth - 1)
@@ -188,7 +197,9 @@ class Trees:
             field, leaf = self.pick(fields)
             one = element((field,) if field else (), leaf)
             test = predicate("compare", one, self.literal_for(one), extra=self.pick(COMPARISONS))
-            return predicate("fold", column((name,), kind), test, extra=(which, True))
+            if kind.name == "list" and not field and test.extra == "==" and which == "any":
+                return predicate("fold", column((name,), kind), test, extra=(which, "contains"))
+            return predicate("fold", column((name,), kind), test, extra=(which, "plain"))
         tests = []
         for _ in range(self.chance.randint(1, 2)):
             field, leaf = self.pick(fields)
@@ -199,7 +210,7 @@ class Trees:
             test = predicate(self.pick(("and", "or")), *tests)
         if self.odds(0.2):
             test = predicate("not", test)
-        return predicate("fold", column((name,), kind), test, extra=(which, False))
+        return predicate("fold", column((name,), kind), test, extra=(which, "each"))
 
     def element_test(self, one: Node) -> Node:
         if self.odds(0.15):
@@ -322,7 +333,7 @@ class Trees:
         if self.odds(0.4):
             number = self.pick(CENTS)
             other = literal(number, decimal_of_literal(number))
-        return arithmetic(self.pick("+-*"), one, other)
+        return arithmetic(self.pick(("+", "-", "*", "+", "-", "*", "//", "%")), one, other)
 
     def made_text(self, depth: int) -> Node:
         match self.chance.randrange(5):
@@ -365,6 +376,8 @@ class Trees:
             if one.kind.zone == "America/St_Johns":
                 units = UNITS_OF_TIME[5:]
             return function("truncate", one, self.pick(units))
+        if self.paths("duration") and self.odds(0.3):
+            return moved(self.pick("+-"), one, self.a_column("duration"))
         return moved(self.pick("+-"), one, literal(self.pick(SPANS), DURATION))
 
     def made_duration(self, depth: int) -> Node:

@@ -395,4 +395,17 @@ u8 - 1 >= 0
 u64 > i
 u64 = 18446744073709551615
 u64 > 9223372036854775807
+d % 0.1 = 0
+d // 0.1 = 1
+d // 2 = 1
+z = -0.0
+z in (-0.0, 7)
+trim(w) = 'tab'
+ts - timestamp '2024-01-01' > interval 10 day
+coalesce(b, i > 0)
+(i > 0) is true
+(i > 0) is null
+(i > j) = true
+(i > 0) is not true
+b = (i > 0)
 """.strip().splitlines()

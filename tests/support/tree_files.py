@@ -119,6 +119,9 @@ COLUMNS: dict[str, tuple[pa.DataType, Pool]] = {
     "s": (pa.string(), TEXTS),
     "t": (pa.string(), TEXTS),
     "few": (pa.string(), ["abc", "ABC", "kelvin", "\u212aelvin"]),
+    "code": (pa.dictionary(pa.int32(), pa.string()), ["abc", "ABC", "a_c", "b", ""]),
+    "large": (pa.large_string(), TEXTS),
+    "span": (pa.duration("us"), [0, 1, -1, SECOND, 86_400 * SECOND, -HOUR, 10**15]),
     "raw": (pa.binary(), [b"", b"a", b"ab", b"\x00", b"\xff\xfe", b"abc"]),
     "flag": (pa.bool_(), [True, False]),
     "day": (pa.date32(), DAYS),
@@ -200,14 +203,16 @@ def in_orc(write: Callable[..., bytes]) -> Callable[[pa.Table], bytes]:
     return lambda table: orc_blocks(table, [BLOCK] * (ROWS // BLOCK), write, row_index_stride=1000)
 
 
+# Types that only Arrow's own files tell apart.
+ARROW = {"code", "large", "span"}
 # ORC has no such types, and pyarrow reads its times in nanoseconds only.
-NOT_IN_ORC = {"u8", "u64", "f16", "clock", "ms", "at", "utc"}
+NOT_IN_ORC = ARROW | {"u8", "u64", "f16", "clock", "ms", "at", "utc"}
 DECIMALS, DAYS_AND_FAR_TIMES = {"d9", "d38"}, {"day", "eve", "at", "ms"}
 WRITERS: dict[str, tuple[Callable[[pa.Table], bytes], set[str]]] = {
     "pyarrow": (by_parquet, set()),
     "plain": (by_plain_parquet, set()),
-    "duckdb": (by_duckdb, {"f16"}),
-    "polars": (by_polars, {"f16", "m"}),
+    "duckdb": (by_duckdb, {"f16", *ARROW}),
+    "polars": (by_polars, {"f16", "m", *ARROW}),
     "fastparquet": (
         by_pandas,
         {

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 import fretsaw as fs
 from tests.support.row_evaluator.calendar import EPOCH
-from tests.support.row_evaluator.kinds import Kind
+from tests.support.row_evaluator.kinds import BOOL, Kind
 from tests.support.row_evaluator.trees import Node
 
 
@@ -87,6 +87,10 @@ def as_python(node: Node) -> Any:
     """The tree as an expression of the library."""
     if node.op in ("distinct", "nullif", "try_cast"):
         raise Unsayable(node.op)
+    if node.op == "null" and node.args[0].kind == BOOL and node.args[0].op != "column":
+        raise Unsayable("a condition as a value")
+    if node.op == "in" and not all(arg.is_literal for arg in node.args[1:]):
+        raise Unsayable("columns in a list")
     if node.op == "literal":
         return python_literal(node.extra, node.kind)
     if node.op in ("column", "element"):
@@ -135,8 +139,10 @@ def as_python(node: Node) -> Any:
 
 def python_fold(node: Node) -> Any:
     listed, test = node.args
-    fold, plain = node.extra
-    if not plain:
+    fold, style = node.extra
+    if style == "contains":
+        raise Unsayable(style)
+    if style == "each":
         return getattr(as_python(listed), fold)(as_python(test))
     path = ".".join((*listed.extra, *test.args[0].extra))
     value = as_python(test.args[1])
@@ -204,12 +210,17 @@ def as_sql(node: Node) -> str:
             return sql_literal(node.extra, node.kind)
         case "column":
             return ".".join(f'"{name}"' if name in ("at", "on") else name for name in node.extra)
-        case "fold" if node.extra[1]:
+        case "fold" if node.extra[1] == "contains":
+            return f"list_contains({as_sql(node.args[0])}, {as_sql(node.args[1].args[1])})"
+        case "fold" if node.extra[1] == "plain":
             listed, test = node.args
             path = ".".join((*listed.extra, *test.args[0].extra))
             return f"({node.extra[0]}({path}) {sql_sign(test.extra)} {as_sql(test.args[1])})"
         case "fold" | "element":
             raise Unsayable(node.op)
+    tests = ("nan", "starts_with", "ends_with", "contains", "matches")
+    if node.op in ("null", "distinct") and any(arg.op in tests for arg in node.args):
+        raise Unsayable("a function that tests, as a value")
     args = [as_sql(arg) for arg in node.args]
     one = args[0]
     match node.op:

@@ -8,7 +8,7 @@ from tests.support.row_evaluator import texts
 from tests.support.row_evaluator.calendar import clock_of, first_day, part_of, truncated
 from tests.support.row_evaluator.casts import cast
 from tests.support.row_evaluator.kinds import DAY, UNITS, Kind
-from tests.support.row_evaluator.numbers import Failed, arithmetic, checked, rounded
+from tests.support.row_evaluator.numbers import Failed, arithmetic, checked, rounded, signless
 from tests.support.row_evaluator.order import compared
 from tests.support.row_evaluator.trees import Node
 
@@ -28,7 +28,7 @@ def function_of(node: Node, sql: bool, trouble: list[bool]) -> Callable[..., Any
         case "negative" if kind.name == "int":
             return lambda value: checked(-value, (value,), kind.signed, trouble)
         case "negative":
-            return lambda value: value.copy_negate() if kind.name == "decimal" else -value
+            return lambda value: signless(value.copy_negate()) if kind.name == "decimal" else -value
         case "abs" if kind.name == "int":
             return lambda value: checked(abs(value), (value,), kind.signed, trouble)
         case "abs":

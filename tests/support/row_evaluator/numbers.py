@@ -41,6 +41,11 @@ def order(one: Any, other: Any, signless: bool = False) -> int:
     return -1 if one < other else 1
 
 
+def signless(value: Decimal) -> Decimal:
+    """A decimal of a column: its zero has no sign."""
+    return value or value.copy_abs()
+
+
 # Arithmetic
 
 
@@ -100,6 +105,16 @@ PARTIAL = {
 }
 
 
+def exact_partial(sign: str, sql: bool, one: Decimal, other: Decimal) -> Decimal | None:
+    """A quotient or a rest of decimals, as that of integers of the same unit."""
+    if not other:
+        return None
+    places = max(-int(number.as_tuple().exponent) for number in (one, other))
+    left, right = (int(number.scaleb(places, WIDE)) for number in (one, other))
+    result = Decimal(PARTIAL[sign, sql](left, right))
+    return result if sign == "//" else signless(result.scaleb(-places, WIDE))
+
+
 def arithmetic(sign: str, sql: bool, kind: Kind, signed: bool, unsure: list[bool]) -> Any:
     """The function of two numbers that gives one of this kind.
 
@@ -108,8 +123,10 @@ def arithmetic(sign: str, sql: bool, kind: Kind, signed: bool, unsure: list[bool
     """
     if sign == "/":
         return divide
+    if kind.name == "decimal" and (sign, sql) in PARTIAL:
+        return lambda one, other: exact_partial(sign, sql, Decimal(one), Decimal(other))
     if kind.name == "decimal":
-        return lambda one, other: EXACT_DECIMAL[sign](Decimal(one), Decimal(other))
+        return lambda one, other: signless(EXACT_DECIMAL[sign](Decimal(one), Decimal(other)))
     partial = PARTIAL.get((sign, sql))
     whole = kind.name == "int"
     convert: Any = int if whole else float
@@ -147,7 +164,7 @@ def rounded(value: Any, digits: int, kind: Kind, sql: bool) -> Any:
     near = Decimal(value).quantize(Decimal(1).scaleb(-digits), mode, WIDE)
     if kind.name == "float":
         return math.copysign(to_width(near, kind.width), value)
-    return int(near) if kind.name == "int" else near
+    return int(near) if kind.name == "int" else signless(near)
 
 
 def to_int(value: Any, kind: Kind) -> int:
@@ -167,4 +184,4 @@ def to_decimal(value: Any, kind: Kind) -> Decimal:
     near = Decimal(value).quantize(Decimal(1).scaleb(-kind.scale), ROUND_DOWN, WIDE)
     if abs(near) >= Decimal(10) ** (kind.precision - kind.scale):
         raise Failed(f"{value} has too many digits")
-    return near
+    return signless(near)

@@ -76,7 +76,7 @@ def arithmetic_kind(sign: str, one: Kind, other: Kind) -> Kind:
     if one.name == other.name == "int":
         return replace(INT, signed=one.signed or other.signed)
     (p, s), (q, t) = digits_of(one), digits_of(other)
-    if sign == "*":
+    if sign in ("*", "//", "%"):
         return decimal_kind(p + q + 1, s + t)
     return decimal_kind(max(p - s, q - t) + max(s, t) + 1, max(s, t))
 
