@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from benchmarks import THREADS, pictures, report
-from benchmarks.contestant import Contestant
+from benchmarks.contestant import Contestant, Unsupported
 from benchmarks.curve import PERCENTS, Point, measure_curve
 from benchmarks.data.store import FULL, QUICK, Scale
 from benchmarks.data.trips import trips
@@ -52,7 +52,10 @@ def main() -> int:
             _say(f"{workload.name} ...")
             own = workload.contestants and workload.contestants()
             able = [r for r in own if _wanted(r.name, arguments.only)] if own else readers
-            results.append(measure(workload, able, scale, budget))
+            try:
+                results.append(measure(workload, able, scale, budget))
+            except Unsupported as reason:
+                _say(f"{workload.name} is left out: {reason}")
     named = [*readers, *(r for r in orc_contestants() if _wanted(r.name, arguments.only))]
     taking_part = list(dict.fromkeys(reader.name for reader in named))
     if IMPORT in names:

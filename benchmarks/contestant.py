@@ -51,6 +51,9 @@ class Contestant(Protocol):
     def sums(self, path: str, columns: Sequence[str]) -> pa.Table:
         """One row: the sum of each column over the whole file, streaming."""
 
+    def sum_of_lists(self, path: str, column: str) -> pa.Table:
+        """One row, `sum`: the sum of the elements of all lists in a column of floats, streaming."""
+
     def loop(self, path: str, count: int, column: str) -> pa.Table:
         """One row: the sum of a column, `added` up in a loop over the first `count` rows, which
         come as Python objects of all columns, by name."""

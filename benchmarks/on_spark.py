@@ -104,8 +104,16 @@ class Spark(OnSpark):
         return self._table(self._frame(path).filter(_functions().col(ROW).isin(rows.tolist())))
 
     def sums(self, path: str, columns: Sequence[str]) -> pa.Table:
-        totals = [_functions().sum(name).alias(name) for name in columns]
-        return self._table(self._frame(path).agg(*totals))
+        frame = self._frame(path)
+        booleans = {name for name, kind in frame.dtypes if kind == "boolean"}
+        added_up = {name: _functions().col(name) for name in columns}
+        numbers = {n: c.cast("int") if n in booleans else c for n, c in added_up.items()}
+        totals = [_functions().sum(column).alias(name) for name, column in numbers.items()]
+        return self._table(frame.agg(*totals))
+
+    def sum_of_lists(self, path: str, column: str) -> pa.Table:
+        elements = self._frame(path).select(_functions().explode(column).alias("element"))
+        return self._table(elements.agg(_functions().sum("element").alias("sum")))
 
     def loop(self, path: str, count: int, column: str) -> pa.Table:
         return added(row[column] for row in self._frame(path).take(count))

@@ -60,11 +60,17 @@ class Fretsaw:
         return fs.scan(path).take(rows)
 
     def sums(self, path: str, columns: Sequence[str]) -> pa.Table:
-        totals = dict.fromkeys(columns, 0.0)
+        totals: dict[str, Any] = dict.fromkeys(columns, 0)
         for batch in fs.scan(path).select(*columns).batches():
             for name in columns:
-                totals[name] += pc.sum(batch[name]).as_py() or 0.0
+                totals[name] += pc.sum(batch[name]).as_py() or 0
         return pa.table({name: [total] for name, total in totals.items()})
+
+    def sum_of_lists(self, path: str, column: str) -> pa.Table:
+        batches = fs.scan(path).select(column).batches()
+        return pa.table(
+            {"sum": [sum(pc.sum(batch[column].flatten()).as_py() for batch in batches)]}
+        )
 
     def loop(self, path: str, count: int, column: str) -> pa.Table:
         return added(row[column] for row in fs.scan(path).head(count))

@@ -121,8 +121,7 @@ def _write(
         # zlib's own default: Arrow's 9 takes four times as long to write, and no other
         # time to read.
         compression_level=6 if codec == "gzip" else None,
-        write_page_index=True,
-        **options,
+        **{"write_page_index": True, **options},
     ) as writer:
         for block in blocks:
             writer.write_table(block, row_group_size=block.num_rows)

@@ -62,6 +62,18 @@ def trips_with_bloom(scale: Scale) -> Sample:
     )
 
 
+def trips_without_index(scale: Scale) -> Sample:
+    """The same as `trips` without a page index."""
+    return keep(
+        f"trips-{scale.trips_rows}-{scale.trips_group}-noindex",
+        scale.trips_rows,
+        TRIPS_SCHEMA,
+        _trips_blocks(scale.trips_rows, scale.trips_group),
+        "snappy",
+        write_page_index=False,
+    )
+
+
 def odd_trips(scale: Scale) -> Sample:
     """Trips again, with what real ones have: some that end before they begin, cost far too much
     for their distance, or lost something.

@@ -73,8 +73,14 @@ class DataFusion:
         return self._ordered(frame.filter(dff.in_list(dff.file_row_index(), wanted)))
 
     def sums(self, path: str, columns: Sequence[str]) -> pa.Table:
-        totals = [dff.sum(datafusion.col(name)).alias(name) for name in columns]
-        return self._context.read_parquet(path).aggregate([], totals).to_arrow_table()
+        frame = self._context.read_parquet(path)
+        totals = [dff.sum(_number(frame, name)).alias(name) for name in columns]
+        return frame.aggregate([], totals).to_arrow_table()
+
+    def sum_of_lists(self, path: str, column: str) -> pa.Table:
+        elements = self._context.read_parquet(path).select(column).unnest_columns(column)
+        total = dff.sum(datafusion.col(column)).alias("sum")
+        return elements.aggregate([], [total]).to_arrow_table()
 
     def loop(self, path: str, count: int, column: str) -> pa.Table:
         raise Unsupported("rows are pyarrow's, of its batches")
@@ -171,3 +177,10 @@ class DataFusion:
     @staticmethod
     def _ordered(frame: datafusion.DataFrame) -> pa.Table:
         return frame.sort(dff.file_row_index().sort()).to_arrow_table()
+
+
+def _number(frame: datafusion.DataFrame, name: str) -> datafusion.Expr:
+    """A column to add up: it has no sum of booleans."""
+    column = datafusion.col(name)
+    is_boolean = pa.types.is_boolean(frame.schema().field(name).type)
+    return column.cast(pa.int32()) if is_boolean else column

@@ -45,6 +45,9 @@ class DuckDB:
         totals = ", ".join(f'sum("{name}") AS "{name}"' for name in columns)
         return self._query(f"SELECT {totals} FROM {_quoted(path)}")
 
+    def sum_of_lists(self, path: str, column: str) -> pa.Table:
+        return self._query(f'SELECT sum(list_sum("{column}")) AS "sum" FROM {_quoted(path)}')
+
     def loop(self, path: str, count: int, column: str) -> pa.Table:
         # Its rows are tuples, which others have to give names to.
         rows = self._connection.execute(f"SELECT * FROM {_quoted(path)} LIMIT {count}")

@@ -48,6 +48,10 @@ class Polars:
     def sums(self, path: str, columns: Sequence[str]) -> pa.Table:
         return self._collect(pl.scan_parquet(path).select(pl.col(columns).sum()))
 
+    def sum_of_lists(self, path: str, column: str) -> pa.Table:
+        total = pl.col(column).list.sum().sum().alias("sum").cast(pl.Float64)
+        return self._collect(pl.scan_parquet(path).select(total))
+
     def loop(self, path: str, count: int, column: str) -> pa.Table:
         frame = pl.scan_parquet(path).head(count).collect(engine="streaming")
         return added(row[column] for row in frame.iter_rows(named=True))

@@ -11,5 +11,6 @@ from benchmarks.workloads.orc import ORC
 from benchmarks.workloads.predicates import PREDICATES
 from benchmarks.workloads.spark import SPARK
 from benchmarks.workloads.trips import TRIPS
+from benchmarks.workloads.writers import WRITTEN
 
-WORKLOADS = (*TRIPS, *PREDICATES, *NESTED, *LAKES, *ORC, *SPARK)
+WORKLOADS = (*TRIPS, *WRITTEN, *PREDICATES, *NESTED, *LAKES, *ORC, *SPARK)

@@ -78,6 +78,13 @@ RANGE = filter_workload(
     _trips("snappy"),
     _five_minutes,
 )
+SPARSE = filter_workload(
+    "sparse",
+    "rows that match a predicate, as 1% do at random, all columns",
+    0.8,
+    _trips("snappy"),
+    lambda sample: HUNDREDTH,
+)
 OFFSET = Workload(
     "offset",
     "skip three quarters of the rows, head 10, all columns",
@@ -160,13 +167,7 @@ TRIPS = (
         part=slice(100),
         window="head",
     ),
-    filter_workload(
-        "sparse",
-        "rows that match a predicate, as 1% do at random, all columns",
-        0.8,
-        _trips("snappy"),
-        lambda sample: HUNDREDTH,
-    ),
+    SPARSE,
     filter_workload(
         "count",
         "how many rows are in three quarters of the sorted timestamp: metadata decides most pages",
