@@ -1,23 +1,26 @@
 """The command line: which workloads, whose, how large; then the table and the picture.
 
 In: arguments, see `python -m benchmarks --help`. Out: tables on standard output, progress on
-standard error, `results.png`, `curve.png`, `growth.png`, and `RESULTS.md` after a full run. The
+standard error, and `results.png`, `curve.png`, `growth.png`; in full size and with all contestants
+also `RESULTS.md`, as a whole or in the rows of these workloads. The
 exit status is 1 if anybody returned wrong rows, never because of a missed goal.
 """
 
 import argparse
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from datetime import date
+from time import perf_counter
 
 import pyarrow as pa
 
-from benchmarks import THREADS, pictures, report
+from benchmarks import THREADS, pictures, record, report
 from benchmarks.contestant import Contestant, Unsupported
 from benchmarks.curve import PERCENTS, Point, measure_curve
 from benchmarks.data.store import FULL, QUICK, Scale
 from benchmarks.data.trips import trips
-from benchmarks.field import contestants, orc_contestants
+from benchmarks.field import contestants
 from benchmarks.growth import DIMENSIONS, Growth, measure_growth
 from benchmarks.imports import measure_import
 from benchmarks.measure import measure
@@ -36,53 +39,76 @@ def main() -> int:
     arguments = _arguments()
     if arguments.list:
         for name, what in _catalogue().items():
-            print(f"{name:12} {what}")
+            print(f"{name:16} {what}")
         return 0
     pa.set_cpu_count(THREADS)
     if os.getloadavg()[0] > 0.5:
         _say("the machine is busy with other things, which makes times longer and less fair")
+    started = perf_counter()
     names = _chosen(arguments.work)
-    readers = [reader for reader in contestants() if _wanted(reader.name, arguments.only)]
-    in_process = [reader for reader in readers if not isinstance(reader, OnSpark)]
-    scale, budget = (QUICK, QUICK_BUDGET) if arguments.quick else (FULL, FULL_BUDGET)
+    scale = QUICK if arguments.quick else FULL
+    budget = arguments.budget or (QUICK_BUDGET if arguments.quick else FULL_BUDGET)
+    results = _results(names, arguments.only, scale, budget)
+    sections, curve_is_right = _sections(names, arguments.only, scale, budget)
+    print("\n\n".join(part for part in (report.tables(results), *sections.values()) if part))
+    is_kept = not (arguments.quick or arguments.only)
+    known = _remember(results, sections, not arguments.work) if is_kept else results
+    pictures.draw_ratios(known)
+    _say(f"{(perf_counter() - started) / 60:.1f} minutes")
+    return 1 if any(result.wrong for result in results) or not curve_is_right else 0
 
+
+def _results(
+    names: Sequence[str], only: Sequence[str] | None, scale: Scale, budget: float
+) -> list[Result]:
     results: list[Result] = []
     for workload in WORKLOADS:
         if workload.name in names:
             _say(f"{workload.name} ...")
-            own = workload.contestants and workload.contestants()
-            able = [r for r in own if _wanted(r.name, arguments.only)] if own else readers
+            able = (workload.contestants or contestants)()
+            able = [reader for reader in able if _wanted(reader.name, only)]
             try:
                 results.append(measure(workload, able, scale, budget))
             except Unsupported as reason:
                 _say(f"{workload.name} is left out: {reason}")
-    named = [*readers, *(r for r in orc_contestants() if _wanted(r.name, arguments.only))]
-    taking_part = list(dict.fromkeys(reader.name for reader in named))
     if IMPORT in names:
         _say(f"{IMPORT} ...")
-        results.append(measure_import(taking_part, budget))
-    parts = [report.table(results, taking_part), report.notes(results)] if results else []
-    parts.append(report.bytes_table(results))
-    if MEMORY in names and sys.platform == "linux":
-        _say(f"{MEMORY} ...")
-        parts.append(report.memory_table(measure_memory(in_process, trips(scale, "snappy").path)))
-    points: list[Point] = []
-    if CURVE in names:
-        lines = [*in_process, *([Plain()] if _wanted(Plain.name, arguments.only) else [])]
-        points = _curve(lines, scale, budget / 2)
-        parts.append(report.curve_tables(points))
-    if GROWTH in names and _wanted(OURS, arguments.only):
-        parts.append(report.growth_table(_growths(budget / 4)))
+        results.append(measure_import(only, budget))
+    return results
 
-    text = "\n\n".join(part for part in parts if part)
-    print(text)
-    report.draw(results)
-    everything = not (arguments.quick or arguments.work or arguments.only)
-    if everything or arguments.write:
-        works = {name: what for name, what in _catalogue().items() if name in names}
-        report.write(text, works)
-    wrong = any(result.wrong for result in results) or any(point.wrong for point in points)
-    return 1 if wrong else 0
+
+def _sections(
+    names: Sequence[str], only: Sequence[str] | None, scale: Scale, budget: float
+) -> tuple[dict[str, str], bool]:
+    """The tables of what is more than a ratio, and whether all rows in them were right."""
+    readers = [r for r in contestants() if _wanted(r.name, only) and not isinstance(r, OnSpark)]
+    sections: dict[str, str] = {}
+    points: list[Point] = []
+    if sys.platform != "linux":
+        names = [name for name in names if name not in (MEMORY, GROWTH)]
+    if MEMORY in names:
+        _say(f"{MEMORY} ...")
+        used = measure_memory(readers, trips(scale, "snappy").path)
+        sections[MEMORY] = report.memory_table(used)
+    if CURVE in names:
+        lines = [*readers, *([Plain()] if _wanted(Plain.name, only) else [])]
+        points = _curve(lines, scale, budget / 2)
+        sections[CURVE] = report.curve_tables(points)
+    if GROWTH in names and _wanted(OURS, only):
+        sections[GROWTH] = report.growth_table(_growths(budget / 4))
+    return sections, not any(point.wrong for point in points)
+
+
+def _remember(
+    results: Sequence[Result], sections: Mapping[str, str], is_whole: bool
+) -> Sequence[Result]:
+    """Write down what was found out, and return the results of all runs."""
+    today = date.today().isoformat()
+    before = record.Record(today, report.machine()) if is_whole else record.load()
+    now = before.with_run(today, results, sections, list(_catalogue()))
+    record.save(now)
+    report.write(now, _catalogue())
+    return now.results
 
 
 def _curve(lines: Sequence[Contestant], scale: Scale, budget: float) -> list[Point]:
@@ -109,7 +135,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--only", type=_names, help="contestants: polars,duckdb")
     parser.add_argument("--quick", action="store_true", help="a tenth of the data")
     parser.add_argument("--list", action="store_true", help="name the workloads and stop")
-    parser.add_argument("--write", action="store_true", help="write RESULTS.md in any case")
+    parser.add_argument("--budget", type=float, help="seconds of timed runs for each contestant")
     return parser.parse_args()
 
 

@@ -2,26 +2,28 @@
 
 In: the dimensions, each with its sizes over two decades or more and a scan of a seeded grid for
 each size. Out: a `Growth` for each: seconds of the whole and of planning alone, megabytes at the
-peak, and the exponents of the last sizes: 1 is linear, above it something is done too often.
+peak, and the exponents of the last sizes: 1 is linear, above it something is done too often. Linux
+only, as `memory`; the module is also what a process runs in which memory is measured.
 """
 
-import tracemalloc
+import subprocess
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
 
 import fretsaw as fs
-from benchmarks import ours
 from benchmarks.data import grids
 from benchmarks.data.store import Sample
+from benchmarks.memory import resident
 from benchmarks.race import race, timer
 
 FITTED = 3  # sizes that an exponent is fitted to, the largest ones: small ones are all overhead
 ROWS, PAGE, COLUMNS = 1_000_000, 20_000, 5
 FEW = fs.col("chance") < 10_000  # one in a hundred, at random
-_pools: list[pa.MemoryPool] = []  # kept: what lives on in one would outlive it
+LEAST_MEGABYTES = 0.1  # less is noise
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,25 +66,27 @@ def measure_growth(budget: float) -> Iterator[Growth]:
             dimension,
             [time["all"] for time in times],
             [time["plan"] for time in times],
-            [_peak(scan.to_arrow) for scan in scans],
+            [_peak(dimension, size) for size in dimension.sizes],
         )
 
 
-def _peak(call: Callable[[], object]) -> float:
-    """Megabytes of Python and NumPy at their peak, and of Arrow at its own: at most their sum."""
-    ours.forget()
-    default = pa.default_memory_pool()
-    pool = pa.proxy_memory_pool(default)
-    _pools.append(pool)
-    pa.set_memory_pool(pool)
-    tracemalloc.start()
-    try:
-        call()
-        _, traced = tracemalloc.get_traced_memory()
-    finally:
-        tracemalloc.stop()
-        pa.set_memory_pool(default)
-    return float(traced + pool.max_memory()) / 2**20
+def _peak(dimension: Dimension, size: int) -> float:
+    """Megabytes that a scan takes at its peak, in a process of its own."""
+    place = DIMENSIONS.index(dimension)
+    command = [sys.executable, "-m", __name__, str(place), str(size)]
+    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
+    return float(done.stdout)
+
+
+def _peak_here(dimension: Dimension, size: int) -> float:
+    """What the process holds at most, above what it holds after a scan of the smallest size."""
+    dimension.scan(dimension.sizes[0]).to_arrow()
+    Path("/proc/self/clear_refs").write_text("5")  # the peak begins anew
+    before = resident("VmRSS")
+    table = dimension.scan(size).to_arrow()
+    after = resident("VmHWM")
+    del table
+    return max(after - before, LEAST_MEGABYTES)
 
 
 def _large() -> fs.Scan:
@@ -131,3 +135,6 @@ DIMENSIONS = (
         lambda size: _few_of(grids.grids(size, 1_000, COLUMNS)),
     ),
 )
+
+if __name__ == "__main__":
+    print(_peak_here(DIMENSIONS[int(sys.argv[1])], int(sys.argv[2])))

@@ -18,11 +18,12 @@ from benchmarks.need import Need
 from benchmarks.on_spark import OnSpark
 from benchmarks.pages import least_of_parquet
 from benchmarks.race import Timer, race, timer
-from benchmarks.result import OTHER_ROWS, OURS, Reads, Result
+from benchmarks.result import FAILED, OTHER_ROWS, OURS, Reads, Result
 from benchmarks.same import same_rows
 from benchmarks.strides import least_of_orc
 from benchmarks.workloads.workload import Workload
 
+HOPELESS = 5.0  # times as long as the fastest: far from the best peer
 WARM_UPS = 2  # runs on Spark before those that count, besides the one that is checked
 
 
@@ -34,12 +35,13 @@ def measure(
     left_out = _check(workload, contestants, sample)
     able = {reader.name: reader for reader in contestants if reader.name not in left_out}
     timers = {name: _timer(workload, reader, sample) for name, reader in able.items()}
-    seconds = race(timers, budget)
+    seconds = race(timers, budget, HOPELESS)
     result = Result(
         workload.name,
         workload.what,
         workload.goal,
         seconds,
+        [reader.name for reader in contestants],
         left_out,
         goal_in_seconds=workload.goal_in_seconds,
     )
@@ -93,6 +95,8 @@ def _check(workload: Workload, contestants: Sequence[Contestant], sample: Sample
             answers[reader.name] = table if workload.ordered else _in_order(table)
         except Unsupported as reason:
             left_out[reader.name] = str(reason)
+        except Exception as error:  # one that fails must not end a run of all
+            left_out[reader.name] = f"{FAILED} {type(error).__name__}: {str(error).splitlines()[0]}"
     expected = next((table for name, table in answers.items() if name not in ours.OWN), None)
     if expected is not None:
         for name, table in answers.items():

@@ -47,14 +47,15 @@ def _drain_elsewhere(reader: Contestant, path: Path) -> Memory:
 def _drain_here(module: str, kind: str, path: str) -> None:
     pa.set_cpu_count(THREADS)
     reader: Contestant = getattr(import_module(module), kind)()
-    imports = _peak()
+    imports = resident("VmHWM")
     reader.drain(path)
-    print(imports, _peak())
+    print(imports, resident("VmHWM"))
 
 
-def _peak() -> float:
+def resident(kind: str) -> float:
+    """Megabytes that this process holds (`VmRSS`), or held at most (`VmHWM`)."""
     status = Path("/proc/self/status").read_text()
-    kilobytes = next(line.split()[1] for line in status.splitlines() if line.startswith("VmHWM"))
+    kilobytes = next(line.split()[1] for line in status.splitlines() if line.startswith(kind))
     return int(kilobytes) / 1024
 
 

@@ -118,7 +118,7 @@ class Fretsaw:
 class FretsawByArrow(Fretsaw):
     """The same without the compiled kernels: every call is made with these turned off."""
 
-    name = "fretsaw by arrow"
+    name = "by arrow"
 
 
 def _by_arrow(method: Callable[..., Any]) -> Callable[..., Any]:

@@ -1,6 +1,6 @@
-"""Pictures of what is more than a ratio: `curve.png` and `growth.png`.
+"""Pictures: `results.png`, `curve.png` and `growth.png`.
 
-In: the points of a curve, or growths. Out: a file each, next to this module.
+In: results, the points of a curve, or growths. Out: a file each, next to this module.
 """
 
 from collections.abc import Sequence
@@ -8,14 +8,52 @@ from pathlib import Path
 from typing import Any
 
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
 
 from benchmarks.curve import Point
 from benchmarks.growth import Growth
 from benchmarks.ours import Plain
-from benchmarks.result import OURS
+from benchmarks.result import OURS, Result
 
+MET, AHEAD, BEHIND, GOAL = "#2a9d8f", "#a8d5cf", "#d1495b", "#ffd166"
 FOLDER = Path(__file__).parent
 TIME, PLANNING, MEMORY, LINEAR = "#2a9d8f", "#8ac6bf", "#d1495b", "#999999"
+
+
+def draw_ratios(results: Sequence[Result], path: Path = FOLDER / "results.png") -> None:
+    """A bar for each workload, from 1.0 (as fast as the best peer) to its ratio."""
+    drawn = [(result, result.ratio) for result in results if result.ratio is not None]
+    if not drawn:
+        return
+    figure = Figure(figsize=(8, 1.6 + 0.25 * len(drawn)), layout="constrained")
+    axes = figure.subplots()
+    for place, (result, ratio) in enumerate(drawn):
+        color = MET if result.met else AHEAD if ratio <= 1.0 else BEHIND
+        axes.barh(place, ratio - 1.0, left=1.0, color=color, height=0.7)
+    aims = {place: one.goal for place, (one, _) in enumerate(drawn) if not one.goal_in_seconds}
+    goals, ratios = list(aims.values()), [ratio for _, ratio in drawn]
+    axes.axvline(1.0, color="black", linewidth=1)
+    axes.scatter(goals, list(aims), marker="D", s=24, c=GOAL, ec="black", zorder=3)
+    marks = [0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0]
+    low, high = min(1.0, *ratios, *goals) / 1.3, max(1.0, *ratios, *goals) * 1.3
+    axes.set_xscale("log")
+    axes.set_xticks([mark for mark in marks if low <= mark <= high])
+    axes.xaxis.set_major_formatter("{x:g}")
+    axes.xaxis.minorticks_off()
+    axes.grid(axis="x", color="#dddddd")
+    axes.set_axisbelow(True)
+    axes.set_xlim(low, high)
+    axes.set_ylim(len(drawn) - 0.4, -0.6)
+    axes.set_yticks(range(len(drawn)), [f"{one.name}  {ratio:.2f}" for one, ratio in drawn])
+    axes.tick_params(left=False)
+    axes.set_xlabel("time of fretsaw / time of the best peer, log scale: left of 1 is ahead")
+    axes.spines[["top", "right", "left"]].set_visible(False)
+    kinds = {"goal met": MET, "ahead": AHEAD, "behind": BEHIND}
+    shown = [Patch(color=color, label=label) for label, color in kinds.items()]
+    aim = Line2D([], [], marker="D", ls="", mfc=GOAL, mec="black", label="goal")
+    figure.legend(handles=[*shown, aim], loc="outside upper right", ncols=4, frameon=False)
+    figure.savefig(path, dpi=130)
 
 
 def draw_curve(points: Sequence[Point], path: Path = FOLDER / "curve.png") -> None:
@@ -39,8 +77,10 @@ def draw_curve(points: Sequence[Point], path: Path = FOLDER / "curve.png") -> No
         axes.yaxis.set_minor_formatter("{x:g}")
         axes.set_xlabel("% of the rows that match")
         axes.set_ylabel("ms")
+        axes.grid(axis="y", color="#dddddd")
         axes.spines[["top", "right"]].set_visible(False)
-    panels[0].legend(frameon=False)
+    handles, labels = panels[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside upper center", ncols=len(labels), frameon=False)
     figure.savefig(path, dpi=130)
 
 
@@ -60,6 +100,7 @@ def draw_growth(growths: Sequence[Growth], path: Path = FOLDER / "growth.png") -
         axes.plot(sizes, planning, color=PLANNING, marker=".", label="ms of planning")
         axes.plot(sizes, growth.megabytes, color=MEMORY, marker="s", label="MB at the peak")
         axes.set_title(growth.dimension.name)
+        axes.grid(color="#eeeeee")
         axes.set_xscale("log")
         axes.set_yscale("log")
         low = min(*times, *planning, *growth.megabytes)
@@ -67,7 +108,8 @@ def draw_growth(growths: Sequence[Growth], path: Path = FOLDER / "growth.png") -
         axes.spines[["top", "right"]].set_visible(False)
     for axes in panels[len(growths) :]:
         axes.set_visible(False)
-    panels[0].legend(frameon=False)
+    handles, labels = panels[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside upper center", ncols=len(labels), frameon=False)
     figure.savefig(path, dpi=130)
 
 

@@ -1,55 +1,61 @@
-"""What comes out: a table, its picture, and `RESULTS.md`.
+"""What comes out: tables, and `RESULTS.md`.
 
-In: the results of a run. Out: Markdown that reads as well on a terminal, one row for each
-workload, share of a curve or dimension of growth; a picture of the ratios, `results.png`; and,
-after a full run, both the table and the facts about the machine in `RESULTS.md`: cores, memory
-and versions, nothing that names it.
+In: the results of a run, or the `record` of many. Out: Markdown that reads as well on a terminal,
+one row for each workload, share of a curve or dimension of growth; and, after a run in full size,
+all of the record in `RESULTS.md`.
 """
 
 import os
 import platform
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
-
-from matplotlib.figure import Figure
 
 from benchmarks import THREADS
 from benchmarks.curve import Point
 from benchmarks.growth import Growth
 from benchmarks.memory import Memory
 from benchmarks.ours import Plain
-from benchmarks.result import OTHER_ROWS, OURS, Result
+from benchmarks.record import Record
+from benchmarks.result import FAILED, OTHER_ROWS, OURS, Result
 
 FOLDER = Path(__file__).parent
 PACKAGES = ("fretsaw", "pyarrow", "polars", "duckdb", "datafusion", "pyorc", "pyspark", "numpy")
-BYTES_GOAL, ORC_BYTES_GOAL = 1.1, 1.2
+BYTES_GOAL = 1.1
 MEMORY_GOAL = 250
-AHEAD, BEHIND, GOAL = "#2a9d8f", "#d1495b", "#ffd166"
 
 
-def table(results: Sequence[Result], contestants: Sequence[str]) -> str:
-    """One row for each workload: times in milliseconds, the ratio and the goal."""
-    peers = [name for name in contestants if name != OURS]
-    head = ["workload", f"{OURS} ms", *(f"{name} ms" for name in peers)]
+def tables(results: Sequence[Result]) -> str:
+    """A table for each field of contestants, and why some of them have no time in it."""
+    fields = dict.fromkeys(tuple(result.contestants) for result in results)
+    parts = []
+    for contestants in fields:
+        there = [result for result in results if tuple(result.contestants) == contestants]
+        parts += [_table(there, contestants), _notes(there)]
+    return _joined([*parts, _bytes_table(results)])
+
+
+def _table(results: Sequence[Result], contestants: Sequence[str]) -> str:
+    """One row for each workload: times in milliseconds, the ratio, the goal and the limit."""
+    head = ["workload", *(f"{name} ms" for name in contestants)]
     head += ["ratio", "goal", "met", "limit ms", "to limit", "requests", "bytes ratio"]
-    rows = []
-    for result in results:
-        times = [_milliseconds(result, name) for name in [OURS, *peers]]
-        ratio = result.ratio
-        met = {None: "", True: "yes", False: "no"}[result.met]
-        goal = f"{result.goal:g}{' s' if result.goal_in_seconds else ''}"
-        reads = result.reads
-        work = [str(reads.requests), f"{reads.ratio:.2f}"] if reads else ["", ""]
-        against = "" if ratio is None else f"{ratio:.2f}"
-        limit = "" if result.limit is None else f"{result.limit * 1e3:.4g}"
-        to_limit = "" if result.to_limit is None else _short(result.to_limit)
-        rows.append([result.name, *times, against, goal, met, limit, to_limit, *work])
-    return _markdown(head, rows)
+    return _markdown(head, [_row(result, contestants) for result in results])
 
 
-def notes(results: Sequence[Result]) -> str:
+def _row(result: Result, contestants: Sequence[str]) -> list[str]:
+    times = [_milliseconds(result, name) for name in contestants]
+    ratio = "" if result.ratio is None else f"{result.ratio:.2f}"
+    goal = f"{result.goal:g}{' s' if result.goal_in_seconds else ''}"
+    met = {None: "", True: "yes", False: "no"}[result.met]
+    limit = "" if result.limit is None else f"{result.limit * 1e3:.4g}"
+    to_limit = "" if result.to_limit is None else _short(result.to_limit)
+    reads = result.reads
+    work = [str(reads.requests), f"{reads.ratio:.2f}"] if reads else ["", ""]
+    return [result.name, *times, ratio, goal, met, limit, to_limit, *work]
+
+
+def _notes(results: Sequence[Result]) -> str:
     """Why a contestant has no time in the table, a line each."""
     reasons: dict[tuple[str, str], list[str]] = {}
     for result in results:
@@ -60,7 +66,7 @@ def notes(results: Sequence[Result]) -> str:
     )
 
 
-def bytes_table(results: Sequence[Result]) -> str:
+def _bytes_table(results: Sequence[Result]) -> str:
     """What was read on Spark by each contestant, where that is known."""
     counted = [result for result in results if result.bytes_read]
     if not counted:
@@ -125,50 +131,32 @@ def growth_table(growths: Sequence[Growth]) -> str:
     return _markdown(head, rows)
 
 
-def draw(results: Sequence[Result], path: Path = FOLDER / "results.png") -> None:
-    """A bar for each workload, from 1.0 (as fast as the best peer) to its ratio."""
-    drawn = [result for result in results if result.ratio is not None]
-    if not drawn:
-        return
-    ratios = [result.ratio or 1.0 for result in drawn]
-    places = range(len(drawn))
-    figure = Figure(figsize=(8, 1.6 + 0.42 * len(drawn)), layout="constrained")
-    axes = figure.subplots()
-    colors = [AHEAD if ratio <= 1.0 else BEHIND for ratio in ratios]
-    axes.barh(places, [ratio - 1.0 for ratio in ratios], left=1.0, color=colors, height=0.6)
-    aims = {place: one.goal for place, one in enumerate(drawn) if not one.goal_in_seconds}
-    goals = list(aims.values())
-    axes.axvline(1.0, color="black", linewidth=1)
-    axes.scatter(goals, list(aims), marker="D", s=42, c=GOAL, ec="black", zorder=3, label="goal")
-    marks = [0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0]
-    low, high = min(1.0, *ratios, *goals) / 1.6, max(1.0, *ratios, *goals) * 1.6
-    axes.set_xscale("log")
-    axes.set_xticks([mark for mark in marks if low <= mark <= high])
-    axes.xaxis.set_major_formatter("{x:g}")
-    axes.xaxis.minorticks_off()
-    axes.set_xlim(low, high)
-    axes.set_yticks(places, [f"{result.name}  {result.ratio:.2f}" for result in drawn])
-    axes.invert_yaxis()
-    axes.set_xlabel("time of fretsaw / time of the best peer, log scale: left of 1.0 is ahead")
-    axes.legend(loc="lower right", frameon=False)
-    axes.spines[["top", "right", "left"]].set_visible(False)
-    figure.savefig(path, dpi=130)
-
-
-def write(text: str, works: Mapping[str, str], path: Path = FOLDER / "RESULTS.md") -> None:
-    """The tables of a run, what the workloads are by name, and where they ran."""
+def write(record: Record, works: Mapping[str, str], path: Path = FOLDER / "RESULTS.md") -> None:
+    """What is known of all workloads, when it was found out, what they are and where they ran."""
     listed = "\n".join(f"- `{name}`: {what}" for name, what in works.items())
-    path.write_text(
-        "# Results of the last full run\n\n"
+    days = record.other_days().items()
+    since = "\n".join(f"- {', '.join(names)}: of a run on {day}" for day, names in days)
+    head = (
+        f"# Results of the whole run on {record.date}\n\n"
+        if record.date
+        else "# Results of single runs\n\n"
+    ) + (
         "Written by `make bench`. Best time of several rounds, all contestants in turn in one\n"
         f"run, warm file cache, {THREADS} threads each, everybody checked to return the same\n"
-        f"rows. Ratio: {OURS} to the best peer, below 1.0 is ahead. Bytes ratio: bytes read to\n"
-        f"the fewest possible, goal {BYTES_GOAL}, of ORC files {ORC_BYTES_GOAL}.\n\n"
-        f"{text}\n\n## Workloads\n\n{listed}\n\n## Machine\n\n{_machine()}\n"
+        f"rows. Ratio: {OURS} to the best peer, below 1.0 is ahead. Limit: decompression alone.\n"
+        f"Bytes ratio: bytes read to the fewest possible, goal {BYTES_GOAL}."
     )
+    places = f"## Workloads\n\n{listed}\n\n## Machine\n\n{record.machine}\n"
+    shown = [record.sections[name] for name in works if name in record.sections]
+    path.write_text(_joined([head, since, tables(record.results), *shown, places]))
 
 
-def _machine() -> str:
+def _joined(parts: Iterable[str]) -> str:
+    return "\n\n".join(part for part in parts if part)
+
+
+def machine() -> str:
+    """Cores, memory and versions, nothing that names it."""
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
     there = [package for package in PACKAGES if find_spec(package)]
     versions = ", ".join(f"{package} {version(package)}" for package in there)
@@ -184,7 +172,8 @@ def _short(ratio: float) -> str:
 
 def _milliseconds(result: Result, name: str) -> str:
     if name in result.left_out:
-        return "WRONG" if result.left_out[name] == OTHER_ROWS else "-"
+        reason = result.left_out[name]
+        return "WRONG" if reason == OTHER_ROWS else "FAILED" if reason.startswith(FAILED) else "-"
     seconds = result.seconds.get(name)
     return "" if seconds is None else f"{seconds * 1e3:.4g}"
 

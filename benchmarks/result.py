@@ -1,11 +1,12 @@
 """What a workload came to."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from benchmarks.ours import OWN, Fretsaw
 
 OURS = Fretsaw.name
+FAILED = "FAILED:"
 OTHER_ROWS = "WRONG: other rows than the first peer returns"
 
 
@@ -32,6 +33,8 @@ class Result:
     goal: float
     """The ratio to reach, or seconds if `goal_in_seconds`."""
     seconds: Mapping[str, float]
+    contestants: Sequence[str]
+    """Everybody who takes part, in the order of the table."""
     left_out: Mapping[str, str] = field(default_factory=dict)
     reads: Reads | None = None
     limit: float | None = None
@@ -63,5 +66,5 @@ class Result:
 
     @property
     def wrong(self) -> bool:
-        """Whether anybody returned other rows than the first peer."""
-        return OTHER_ROWS in self.left_out.values()
+        """Whether anybody failed, or returned other rows than the first peer."""
+        return any(reason.startswith((FAILED, OTHER_ROWS)) for reason in self.left_out.values())
