@@ -1,12 +1,14 @@
 """Leaves of blocks, fetched, cut, and decoded or searched."""
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 
 import pyarrow as pa
 
 from fretsaw.engine.files import OpenFile
+from fretsaw.errors import FretsawError
 from fretsaw.formats.interface import BlockReader, Found, Misplaced, Part, Search
 from fretsaw.model.arrays import interleaved, pick
 from fretsaw.model.blocks import PageIndex
@@ -14,6 +16,7 @@ from fretsaw.model.schema import SchemaNode
 from fretsaw.model.selection import RowSelection
 from fretsaw.model.trace import Fallback, record_fallback
 from fretsaw.storage import buffer_pool, requests
+from fretsaw.storage.source import Range
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -56,6 +59,29 @@ def decode(
     with buffer_pool.lease() as allocate:
         # Apart, so that nothing refers to the memory any more when the lease ends.
         return _decode(file, leaves, wanted, allocate)
+
+
+def read_ahead(
+    file: OpenFile,
+    leaves: Sequence[SchemaNode],
+    wanted: Sequence[Wanted],
+    most: int,
+    decoded: Container[int] = (),
+) -> None:
+    """Have on its way what is asked for first to decode some leaves, if that is not too much.
+
+    Those that are `decoded` already, by their indices, need nothing more.
+    """
+    places: list[Range] = []
+    for place, leaf in enumerate(leaves):
+        for some in wanted if leaf.leaf_index not in decoded else ():
+            steps = some.reader.cut(leaf, some.pages[place], some.rows)
+            with suppress(FretsawError):  # who reads it says what is wrong
+                for request in requests.wave_of(next(steps, ())):
+                    places += [*request.all, *request.bets()]
+            steps.close()
+    if sum(length for _, length in places) <= most:
+        file.source.read_ahead(places, "data")
 
 
 def find(

@@ -7,8 +7,9 @@ many footers are on their way at once and files that nobody gets to stay closed.
 import sys
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from operator import itemgetter
 from typing import cast
 
@@ -27,11 +28,13 @@ from fretsaw.model.selection import RowSelection
 from fretsaw.storage import footer_cache, requests
 from fretsaw.storage.buffer_pool import Allocate
 from fretsaw.storage.listing import Entry, Listing, nothing_in
-from fretsaw.storage.origins import open_source
+from fretsaw.storage.origins import announce, open_source
 from fretsaw.storage.requests import Request, Wave
 from fretsaw.storage.source import Identity, Source
 
 _MOST_AHEAD = 32
+_MOST_ENDS = 128
+"""Ends of remote files that are on their way."""
 _SLOW = 0.005
 """Seconds to open a file: what is faster comes from memory, and threads would only cost."""
 _AROUND = 64
@@ -167,7 +170,7 @@ def open_in_order(
     ones, those whose footers cannot be read are left out, if they may be.
     """
     others = [] if passed_over is None else passed_over
-    waiting = iter(entries)
+    waiting = _announced(entries, likely)
     ahead: deque[tuple[Entry, threads.Started[tuple[OpenFile | None, bool]]]] = deque()
     opened, is_slow = 0, False
     try:
@@ -200,6 +203,23 @@ def open_in_order(
             del file  # it is closed with the last piece of work that reads it
     finally:
         threads.abandon(task for _, task in ahead)
+        waiting.close()
+
+
+def _announced(entries: Sequence[Entry], likely: Callable[[], int]) -> Generator[Entry, None, None]:
+    """The files, whose ends are on their way from afar as far as they are likely to be opened."""
+    following = iter(entries)
+    ahead: deque[tuple[Entry, Callable[[], None]]] = deque()
+    try:
+        while True:
+            for entry in islice(following, max(0, 1 + min(likely(), _MOST_ENDS) - len(ahead))):
+                ahead.append((entry, announce(entry.origin, entry.identity)))
+            if not ahead:
+                return
+            yield ahead.popleft()[0]
+    finally:
+        for _, call_off in ahead:
+            call_off()
 
 
 def _timed(

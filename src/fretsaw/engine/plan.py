@@ -5,10 +5,11 @@ A `BlockPlan` is made of one when a block is about to be read, with the indexes 
 are what runs, what `explain` prints, and what parts of a scan carry elsewhere.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import groupby
+from typing import TypeAlias
 
 import numpy as np
 
@@ -20,9 +21,12 @@ from fretsaw.engine.request import PlannedBlock
 from fretsaw.engine.row_numbers import in_block
 from fretsaw.formats.interface import BlockReader
 from fretsaw.model.blocks import Block, Bounds, PageIndex
+from fretsaw.model.schema import SchemaNode
 from fretsaw.model.selection import RowSelection
 from fretsaw.predicates.condition import AnyCheck, Condition, checks_of, simplified
 from fretsaw.predicates.prune import Decisions, Proof, prove
+
+Leaves: TypeAlias = Callable[[], Sequence[SchemaNode]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -110,11 +114,12 @@ class FilePlan:
         return [Verdict("block", "statistics", len(blocks) - len(dropped), len(dropped), dropped)]
 
     def block_plans(
-        self, few: bool, backward: bool
+        self, few: bool, backward: bool, leaves: Leaves = tuple
     ) -> Iterator[tuple[list[BlockPlan], list[Verdict]]]:
         """The blocks in which something may match, some at a time, and what was dropped.
 
-        Where `few` rows are needed, indexes are read for few blocks first.
+        Where `few` rows are needed, indexes are read for few blocks first. What files that are far
+        away say about the pages of the `leaves` of the result is asked for at the same time.
         """
         if self.planned is None and self.whole.none.all():
             return
@@ -129,7 +134,10 @@ class FilePlan:
         count = 1 if few else pruning.MOST_BLOCKS
         while waiting:
             group, waiting = waiting[:count], waiting[count:]
-            yield _planned(self.file, self._opened(group))
+            opened = self._opened(group)
+            if self.file.source.far:
+                _read_indexes_ahead(self.file, opened, leaves())
+            yield _planned(self.file, opened)
             count = min(2 * count, pruning.MOST_BLOCKS)
 
     def _undecided(self) -> Iterator[tuple[Block, Condition]]:
@@ -225,6 +233,15 @@ def _plan_alone(
         every = np.full(count, condition)
         return FilePlan(file, first_row, placement, condition, {}, Decisions(~every, every))
     return FilePlan(file, first_row, placement, condition, {}, Decisions.unknown(count))
+
+
+def _read_indexes_ahead(
+    file: OpenFile, blocks: Sequence[OpenBlock], leaves: Sequence[SchemaNode]
+) -> None:
+    """Have on their way what tells the pages of these leaves, while others are looked at."""
+    places = [place for block in blocks for leaf in leaves for place in block.reader.index_at(leaf)]
+    if sum(length for _, length in places) <= file.source.far:
+        file.source.read_ahead(places, "index")
 
 
 def _planned(file: OpenFile, blocks: Sequence[OpenBlock]) -> tuple[list[BlockPlan], list[Verdict]]:

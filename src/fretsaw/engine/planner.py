@@ -11,7 +11,7 @@ from typing import TypeAlias, TypeVar
 from fretsaw.engine.columns import Columns
 from fretsaw.engine.corrupt_files import CorruptFiles
 from fretsaw.engine.files import Files, OpenFile
-from fretsaw.engine.plan import BlockPlan, FilePlan, Placement, place, plan_files
+from fretsaw.engine.plan import BlockPlan, FilePlan, Leaves, Placement, place, plan_files
 from fretsaw.engine.pruning import Verdict, by_paths
 from fretsaw.engine.query import Window
 from fretsaw.engine.request import ScanRequest
@@ -141,14 +141,14 @@ class Planner:
         return condition if self._numbers is None else in_file(condition, start, file.num_rows)
 
     def block_plans(
-        self, plan: FilePlan, few: bool, backward: bool
+        self, plan: FilePlan, few: bool, backward: bool, leaves: Leaves = tuple
     ) -> Iterable[tuple[list[BlockPlan], list[Verdict]]]:
         """What is read of the blocks of a file, some at a time, and what was dropped.
 
         Where corrupt files are left out, all indexes that are needed are read first: no row is
         given of a file of which one cannot be read.
         """
-        groups = plan.block_plans(few, backward)
+        groups = plan.block_plans(few, backward, leaves)
         if not self.corrupt.may_skip:
             return groups
         try:

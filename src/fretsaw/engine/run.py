@@ -12,7 +12,7 @@ from typing import Generic, TypeVar
 
 from fretsaw.engine import threads
 from fretsaw.engine.corrupt_files import CorruptFiles
-from fretsaw.engine.decode import Decoded
+from fretsaw.engine.decode import Decoded, Wanted, read_ahead
 from fretsaw.engine.files import OpenFile
 from fretsaw.engine.filter import Selectivity, find
 from fretsaw.engine.pieces import decoded_bytes, divide, ramp
@@ -29,6 +29,7 @@ from fretsaw.engine.under_way import (
     start_decoding,
 )
 from fretsaw.errors import FileFormatError
+from fretsaw.model.blocks import PageIndex
 from fretsaw.model.schema import SchemaNode
 from fretsaw.model.selection import RowSelection
 from fretsaw.model.trace import is_tracing
@@ -78,7 +79,7 @@ def _shaped(planner: Planner, shape_of: Callable[[OpenFile], Shape[T]]) -> Itera
         if plan.condition is not False and is_tracing():
             tell(plan.file, plan.verdicts(), leaves)
         few = window.rows_needed is not None
-        for blocks, verdicts in planner.block_plans(plan, few, backward):
+        for blocks, verdicts in planner.block_plans(plan, few, backward, leaves):
             tell(plan.file, verdicts, leaves)
             for block in drained(blocks):
                 shape = shape or shape_of(plan.file)
@@ -258,7 +259,22 @@ class Execution(Generic[T_co]):
             group.append(some)
         self._begin(group, window)
 
+    def _pages_along(self, work: ShapedBlock[T_co]) -> list[PageIndex] | None:
+        """The pages of the result, if they may be read along with those that are searched."""
+        if not work.file.source.far:
+            return None
+        self._starter.is_slow = True
+        asked = [(work.plan.reader, work.plan.rows)]
+        (pages,) = work.file.pages_of(asked, work.shape.leaves, self._piece_bytes)
+        return pages
+
     def _begin(self, found: list[FoundRows], window: Window) -> None:
+        file = found[0].work.file
+        if file.source.far:
+            self._starter.is_slow = True
+            decoded = {leaf for some in found for leaf in some.decoded}
+            wanted = [some.wanted for some in found]
+            read_ahead(file, found[0].work.shape.leaves, wanted, self._piece_bytes, decoded)
         tasks = list(start_decoding(found, self._starter))
         self._pieces.append(Piece(found, tasks, sum(some.size for some in found), window))
 
@@ -308,7 +324,11 @@ class Execution(Generic[T_co]):
             pieces = divided = divide(rows, searched, self._piece_bytes, width)
             kept = Kept() if len(divided) > 1 else None
         projected = {leaf.leaf_index for leaf in leaves}
+        along = self._pages_along(work)
         for piece in pieces:
+            if along is not None and piece.selects_any():
+                wanted = Wanted(reader, piece, along)
+                read_ahead(work.file, leaves, [wanted], work.file.source.far)
             self._reach = min(2 * self._reach, max(self._reach, most))
             finding = self._starter.start(
                 decoded_bytes(piece, searched),

@@ -101,11 +101,12 @@ class Starter:
     """Starts tasks: small ones not on the pool, as long as they do not wait for slow storage."""
 
     def __init__(self) -> None:
-        self._is_slow = False
+        self.is_slow = False
+        """Whether what is read is waited for."""
 
     def start(self, size: float, work: Callable[..., T], *arguments: Any) -> Task[T]:
         """Begin some work that decodes about so many bytes, now or when it is needed."""
-        if size > _SMALL or self._is_slow:
+        if size > _SMALL or self.is_slow:
             return start(work, *arguments)
         run = copy_context().run
         return Deferred(partial(self._timed, partial(run, work, *arguments)))
@@ -114,7 +115,7 @@ class Starter:
         began, busy = time.perf_counter(), time.thread_time()
         result = work()
         waited = (time.perf_counter() - began) - (time.thread_time() - busy)
-        self._is_slow |= waited > SLOW
+        self.is_slow |= waited > SLOW
         return result
 
 

@@ -20,6 +20,7 @@ from fretsaw.model.selection import RowSelection
 from fretsaw.predicates.value_set import ValueSet
 from fretsaw.storage.buffer_pool import Allocate
 from fretsaw.storage.requests import Steps
+from fretsaw.storage.source import Range
 
 Keys: TypeAlias = Sequence[int] | Sequence[bytes]
 """Values of one leaf, as `predicates.value_set` orders them."""
@@ -117,6 +118,10 @@ class BlockReader(ABC):
         """The pages of the leaf's chunk, at least those before the row `until`; or all as one."""
         yield from ()
         return replace(self.whole_chunk(leaf), reason="the format has no pages")
+
+    def index_at(self, leaf: SchemaNode) -> Sequence[Range]:
+        """Where that is stored which tells the pages of the leaf's chunk, if it is anywhere."""
+        return ()
 
     def bloom_rows(self, leaf: SchemaNode, keys: Keys) -> Steps[RowSelection | None]:
         """The rows that may hold one of these values, by Bloom filters; None: there are none."""

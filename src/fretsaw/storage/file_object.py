@@ -11,7 +11,7 @@ from fretsaw.errors import FretsawError
 from fretsaw.model.locks import Lock
 from fretsaw.storage.buffer_pool import Allocate
 from fretsaw.storage.descriptor import WHILE_READ, changed, duplicate, read_ranges
-from fretsaw.storage.source import End, Identity, Range, source_name
+from fretsaw.storage.source import Identity, Near, Range, source_name
 
 
 class _Shared:
@@ -36,13 +36,9 @@ def _share(file: BinaryIO) -> _Shared:
         return known
 
 
-class FileObject:
+class FileObject(Near):
     """A seekable binary file object; it stays the user's to close."""
 
-    gap = 4 << 10
-    data_gap = 0
-    tail = 8
-    end: End | None = None
     identity: Identity | None = None
     is_settled = False
 
@@ -80,12 +76,6 @@ class FileObject:
                 raise changed(self.name, WHILE_READ)
             data += more
         return pa.py_buffer(data)
-
-    def read_end(self) -> None:
-        pass
-
-    def rest(self) -> None:
-        pass
 
     def close(self) -> None:
         self.closed = True

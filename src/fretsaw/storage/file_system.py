@@ -12,13 +12,13 @@ from fretsaw.storage.attempts import Missing, failure
 from fretsaw.storage.buffer_pool import Allocate
 from fretsaw.storage.descriptor import WHILE_READ, changed
 from fretsaw.storage.location import Location
-from fretsaw.storage.source import End, Range, Version
+from fretsaw.storage.source import Near, Range, Version
 
 _TAGS = ("ETag", "etag", "e_tag", "version_id", "generation", "sha256", "md5", "checksum")
 _TIMES = ("mtime", "LastModified", "last_modified", "modified", "updated", "created")
 
 
-class FileSystemFile:
+class FileSystemFile(Near):
     """A file of a file system of fsspec; `expected` is its version where that was planned.
 
     Raises `Missing` if there is none.
@@ -26,8 +26,6 @@ class FileSystemFile:
 
     gap = 256 << 10
     data_gap = 64 << 10
-    tail = 8
-    end: End | None = None
 
     def __init__(self, location: Location, expected: Version | None = None) -> None:
         self.name = location.url
@@ -54,12 +52,6 @@ class FileSystemFile:
         if not is_whole or not version.is_of(self._version):
             raise changed(self.name, WHILE_READ)
         return [pa.py_buffer(data) for data in found]
-
-    def read_end(self) -> None:
-        pass
-
-    def rest(self) -> None:
-        pass
 
     def close(self) -> None:
         self.closed = True

@@ -13,16 +13,11 @@ from fretsaw.storage.descriptor import (
     open_path,
     read_ranges,
 )
-from fretsaw.storage.source import End, Identity, Range
+from fretsaw.storage.source import Identity, Near, Range
 
 
-class LocalFile:
+class LocalFile(Near):
     """A file on a local disk, read by position; `expected` is what it was when it was planned."""
-
-    gap = 4 << 10
-    data_gap = 0
-    tail = 8
-    end: End | None = None
 
     def __init__(self, path: str, expected: Identity | None = None) -> None:
         self.name = path
@@ -50,9 +45,6 @@ class LocalFile:
         if not self.closed:
             self._descriptor = descriptor
         return descriptor
-
-    def read_end(self) -> None:
-        pass
 
     def rest(self) -> None:
         self._descriptor = None

@@ -9,7 +9,7 @@ import atexit
 import os
 import threading
 from collections.abc import Coroutine, Sequence
-from concurrent.futures import CancelledError
+from concurrent.futures import CancelledError, Future
 from typing import Any, TypeVar
 
 from fretsaw.errors import StorageError
@@ -45,8 +45,8 @@ class _Loop:
 _loop: _Loop | None = None
 
 
-def wait_for(work: Coroutine[Any, Any, T], name: str) -> T:
-    """The result of some work on the loop; an interrupt of who waits ends the work."""
+def begin(work: Coroutine[Any, Any, T], name: str) -> "Future[T]":
+    """Begin some work on the loop."""
     global _loop
     with _starting:
         if _loop is None:
@@ -60,7 +60,11 @@ def wait_for(work: Coroutine[Any, Any, T], name: str) -> T:
             'them itself; start processes by "spawn" or "forkserver", as '
             'multiprocessing.get_context("spawn") does'
         )
-    future = asyncio.run_coroutine_threadsafe(work, loop.events)
+    return asyncio.run_coroutine_threadsafe(work, loop.events)
+
+
+def result_of(future: "Future[T]") -> T:
+    """What came of work that was begun; an interrupt of who waits ends the work."""
     try:
         with cancelled_by(future.cancel):
             return future.result()
@@ -69,6 +73,11 @@ def wait_for(work: Coroutine[Any, Any, T], name: str) -> T:
     except BaseException:
         future.cancel()
         raise
+
+
+def wait_for(work: Coroutine[Any, Any, T], name: str) -> T:
+    """Begin some work, and wait for its result."""
+    return result_of(begin(work, name))
 
 
 async def all_of(works: Sequence[Coroutine[Any, Any, T]]) -> list[T]:

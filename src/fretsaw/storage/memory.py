@@ -5,16 +5,13 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from fretsaw.storage.buffer_pool import Allocate
-from fretsaw.storage.source import End, Identity, Range, source_name
+from fretsaw.storage.source import Identity, Near, Range, source_name
 
 
-class MemoryFile:
+class MemoryFile(Near):
     """The bytes of a file, held in memory."""
 
     gap = 0
-    data_gap = 0
-    tail = 8
-    end: End | None = None
     identity: Identity | None = None
     is_settled = False
 
@@ -26,12 +23,6 @@ class MemoryFile:
 
     def read_ranges(self, ranges: Sequence[Range], allocate: Allocate) -> list[pa.Buffer]:
         return [self._buffer.slice(offset, length) for offset, length in ranges]
-
-    def read_end(self) -> None:
-        pass
-
-    def rest(self) -> None:
-        pass
 
     def close(self) -> None:
         self.closed = True

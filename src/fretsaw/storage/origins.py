@@ -1,6 +1,7 @@
 """From a path, a URL, bytes or a file object to the source that reads it."""
 
 import os
+from collections.abc import Callable
 from urllib.parse import unquote, urlsplit
 
 from fretsaw.errors import FretsawError
@@ -50,6 +51,21 @@ def open_source(origin: Origin, expected: Identity | Version | None = None) -> S
     if isinstance(origin, bytes | bytearray | memoryview):
         return MemoryFile(origin)
     return FileObject(origin)
+
+
+def announce(origin: Origin, version: Identity | Version | None) -> Callable[[], None]:
+    """Have the end of a remote file on its way before it is opened; gives what calls that off."""
+    if not isinstance(origin, Location) or not isinstance(version, Version):
+        return _nothing
+    source = _open_remote(origin, version)
+    if not source.far:
+        return _nothing
+    source.begin_end()
+    return source.forget_end
+
+
+def _nothing() -> None:
+    pass
 
 
 def _open_remote(location: Location, expected: Version | None) -> Source:

@@ -5,14 +5,17 @@ The end of the file comes with the first request, and its size and version with 
 told them.
 """
 
+import os
 import re
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Hashable, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import pyarrow as pa
 
 from fretsaw.model.locks import importing
-from fretsaw.model.trace import record_read
+from fretsaw.model.trace import Why, record_read
 from fretsaw.storage.attempts import (
     Changed,
     Missing,
@@ -26,12 +29,15 @@ from fretsaw.storage.buffer_pool import Allocate
 from fretsaw.storage.descriptor import changed
 from fretsaw.storage.footer_cache import ENDS
 from fretsaw.storage.location import Location
-from fretsaw.storage.loop import all_of, wait_for
+from fretsaw.storage.loop import all_of, begin, result_of, wait_for
+from fretsaw.storage.requests import coalesce
 from fretsaw.storage.source import End, Range, Version
 from fretsaw.storage.stores import bucket_of
 
 if TYPE_CHECKING:
     from obstore import GetOptions
+
+T = TypeVar("T")
 
 UNKNOWN_SIZE = 512 << 10
 """What is asked for of a file of which nothing is known: a round trip is worth more."""
@@ -44,6 +50,32 @@ def end_size(size: int) -> int:
     return min(size, max(_LEAST_END, min(_MOST_END, size // _SHARE)))
 
 
+@dataclass(slots=True, eq=False)
+class _Coming:
+    """Bytes that were asked for before they are needed."""
+
+    offset: int
+    length: int
+    data: "Future[pa.Buffer]"
+    uses: int
+    """How many ranges are still to be taken out of it."""
+
+
+class _EndOnItsWay(NamedTuple):
+    """The end of a file that will be opened soon."""
+
+    version: Version
+    data: "Future[pa.Buffer]"
+
+
+_MOST_AHEAD = 32 << 20
+"""Bytes of a file that are held because they were likely to be asked for."""
+_ENDS_ON_THEIR_WAY: dict[Hashable, _EndOnItsWay] = {}
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_ENDS_ON_THEIR_WAY.clear)
+
+
 class RemoteFile:
     """A file of a store; `expected` is its version where that was listed or planned.
 
@@ -53,11 +85,13 @@ class RemoteFile:
     gap = 256 << 10
     data_gap = 64 << 10
     tail = 8
+    far = 5 << 19
 
     def __init__(self, location: Location, expected: Version | None = None) -> None:
         self.name = location.url
         self.closed = False
         self._bucket, self._key = bucket_of(location)
+        self._ahead: list[_Coming] = []
         self._kept_as = (location.target, *location.access.key)
         self.identity: Version | None = expected or self._found()
         self._version: Version = self.identity
@@ -65,20 +99,74 @@ class RemoteFile:
         self.is_settled = self._version.is_exact
 
     @property
-    def end(self) -> End | None:
+    def _end(self) -> End | None:
         kept = ENDS.get(self._kept_as)
         return kept if kept is not None and kept.version == self._version else None
 
+    def holds(self, place: Range) -> bool:
+        end = self._end
+        return (end is not None and end.get(place) is not None) or self._coming(place) is not None
+
+    def held(self, place: Range) -> pa.Buffer:
+        coming = self._coming(place)
+        if coming is not None:
+            coming.uses -= 1
+            if not coming.uses:
+                self._ahead = [one for one in self._ahead if one is not coming]
+            data = self._translated(lambda: result_of(coming.data))
+            return data.slice(place[0] - coming.offset, place[1])
+        end = self._end
+        found = None if end is None else end.get(place)
+        if found is None:  # it was forgotten meanwhile
+            (found,) = self.read_ranges([place], pa.allocate_buffer)
+        return found
+
     def read_end(self) -> None:
-        if self.size and self.end is None:
+        if not self.size or self._end is not None:
+            return
+        begun = _ENDS_ON_THEIR_WAY.pop(self._kept_as, None)
+        if begun is not None and begun.version == self._version:
+            data = self._translated(lambda: result_of(begun.data))
+        else:
             length = end_size(self.size)
             (data,) = self.read_ranges([(self.size - length, length)], pa.allocate_buffer)
-            self._keep(End(self._version, data))
+        self._keep(End(self._version, data))
+
+    def begin_end(self) -> None:
+        if self.size and self._end is None and self._kept_as not in _ENDS_ON_THEIR_WAY:
+            length = end_size(self.size)
+            work = self._range(self.size - length, length)
+            begun = _EndOnItsWay(self._version, begin(work, self.name))
+            _ENDS_ON_THEIR_WAY[self._kept_as] = begun
+
+    def forget_end(self) -> None:
+        begun = _ENDS_ON_THEIR_WAY.pop(self._kept_as, None)
+        if begun is not None:
+            begun.data.cancel()
+
+    def read_ahead(self, ranges: Sequence[Range], why: Why) -> None:
+        missing = [place for place in ranges if place[1] and not self.holds(place)]
+        size = sum(one.length for one in self._ahead)
+        for offset, length, serves in coalesce(missing, self.data_gap):
+            size += length
+            if size > _MOST_AHEAD:
+                return  # it is read when it is needed
+            record_read(self.name, offset, length, why)
+            data = begin(self._range(offset, length), self.name)
+            self._ahead.append(_Coming(offset, length, data, len(serves)))
 
     def read_ranges(self, ranges: Sequence[Range], allocate: Allocate) -> list[pa.Buffer]:
+        works = [self._range(offset, length) for offset, length in ranges]
+        return self._translated(lambda: wait_for(all_of(works), self.name))
+
+    def _coming(self, place: Range) -> "_Coming | None":
+        end = sum(place)
+        ahead = self._ahead
+        return next((c for c in ahead if c.offset <= place[0] and end <= c.offset + c.length), None)
+
+    def _translated(self, read: Callable[[], T]) -> T:
         try:
-            works = [self._range(offset, length) for offset, length in ranges]
-            return wait_for(all_of(works), self.name)
+            return read()
         except Changed:
             raise changed(self.name, _SINCE) from None
         except NoRanges:

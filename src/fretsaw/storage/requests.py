@@ -5,7 +5,8 @@ for a wave of requests at a time, whose ranges are fetched at once, whatever the
 """
 
 from collections.abc import Callable, Generator, Sequence
-from itertools import islice
+from itertools import accumulate, islice
+from operator import itemgetter
 from typing import NamedTuple, TypeAlias, TypeVar, cast
 
 import pyarrow as pa
@@ -23,6 +24,9 @@ MOST_KEPT = 32 << 20
 """Bytes that are kept for all pieces of a block."""
 
 
+Bets: TypeAlias = Callable[[], Sequence[Range]]
+
+
 class Request(NamedTuple):
     """Byte ranges (offset and length) that a format needs next, and what for."""
 
@@ -36,6 +40,9 @@ class Request(NamedTuple):
     The buffer of the last range goes on over these if the source had rather read on to them than be
     asked again.
     """
+
+    bets: Bets = tuple
+    """Ranges that are likely to be asked for next: read along where that costs a wait."""
 
     @property
     def all(self) -> list[Range]:
@@ -59,7 +66,7 @@ def run(steps: Steps[T], fetch: Fetch) -> T:
             asked = steps.send(cast(Sequence[pa.Buffer], buffers))
         except StopIteration as stop:
             return cast(T, stop.value)
-        buffers = fetch(_wave(asked))
+        buffers = fetch(wave_of(asked))
 
 
 def together(many: Sequence[Steps[T]]) -> Steps[list[T]]:
@@ -69,7 +76,7 @@ def together(many: Sequence[Steps[T]]) -> Steps[list[T]]:
 
     def advance(position: int, buffers: Sequence[pa.Buffer] | None) -> None:
         try:
-            waves[position] = _wave(many[position].send(cast(Sequence[pa.Buffer], buffers)))
+            waves[position] = wave_of(many[position].send(cast(Sequence[pa.Buffer], buffers)))
         except StopIteration as stop:
             results[position] = stop.value
 
@@ -84,7 +91,8 @@ def together(many: Sequence[Steps[T]]) -> Steps[list[T]]:
     return [results[position] for position in range(len(many))]
 
 
-def _wave(asked: Request | Wave) -> Wave:
+def wave_of(asked: Request | Wave) -> Wave:
+    """What is asked for, be it one request or several."""
     return (asked,) if isinstance(asked, Request) else asked
 
 
@@ -124,27 +132,40 @@ def fetch(source: Source, wave: Wave, allocate: Allocate = pa.allocate_buffer) -
     All that is to be read is handed to the source at once. Ranges are joined with others that are
     wanted for the same reason; what lies in the end of the file that is in memory is not read.
     """
-    end = source.end
-    if end is None:
+    if not source.far:
         return _read(source, wave, allocate)
-    here: list[pa.Buffer | None] = []
+    here: list[bool] = []
     rest: list[Request] = []
     for request in wave:
         _require_inside(source, request.all, request.why)
-        found = [end.get(place) for place in request.all]
-        here += found
+        held = [source.holds(place) for place in request.all]
+        here += held
+        count = len(request.ranges)
         missing = [
-            [place for place, data in zip(places, of_places, strict=True) if data is None]
-            for places, of_places in (
-                (request.ranges, found[: len(request.ranges)]),
-                (request.common, found[len(request.ranges) :]),
+            [place for place, is_here in zip(places, flags, strict=True) if not is_here]
+            for places, flags in (
+                (request.ranges, held[:count]),
+                (request.common, held[count:]),
             )
         ]
         reads_on = request.likely and missing[0][-1:] == list(request.ranges[-1:])
         likely = request.likely if reads_on else range(0)
         rest.append(Request(missing[0], request.why, missing[1], likely))
+    bets = [place for request in wave for place in request.bets()]
+    source.read_ahead(_worth_a_bet(bets, source), "data")
     read = iter(_read(source, [one for one in rest if one.ranges or one.common], allocate))
-    return [next(read) if data is None else data for data in here]
+    places = (place for request in wave for place in request.all)
+    return [
+        source.held(place) if is_here else next(read)
+        for place, is_here in zip(places, here, strict=True)
+    ]
+
+
+def _worth_a_bet(places: list[Range], source: Source) -> list[Range]:
+    """The shortest of some ranges, as many as cost less than another wait."""
+    places.sort(key=itemgetter(1))
+    sizes = accumulate(length for _, length in places)
+    return [place for place, total in zip(places, sizes, strict=True) if total <= source.far]
 
 
 def _read(source: Source, wave: Wave, allocate: Allocate) -> list[pa.Buffer]:
@@ -238,7 +259,7 @@ def sharing(steps: Steps[T], kept: Kept, fetch: Fetch) -> Steps[T]:
     buffers: Sequence[pa.Buffer] | None = None
     while True:
         try:
-            wave = _wave(steps.send(cast(Sequence[pa.Buffer], buffers)))
+            wave = wave_of(steps.send(cast(Sequence[pa.Buffer], buffers)))
         except StopIteration as stop:
             return cast(T, stop.value)
         shared = [kept.get(request.common, request.why, fetch) for request in wave]

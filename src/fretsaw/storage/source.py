@@ -9,6 +9,7 @@ from typing import BinaryIO, Protocol, TypeAlias
 
 import pyarrow as pa
 
+from fretsaw.model.trace import Why
 from fretsaw.storage.buffer_pool import Allocate
 from fretsaw.storage.location import Location
 
@@ -30,15 +31,12 @@ class Source(Protocol):
     """The same between two pieces of data, where a column may lie that nobody asked for."""
     tail: int
     """Bytes to read at the end of the file before anything is known about it."""
+    far: int
+    """Bytes that had rather be read in vain than waited for once more; 0: it is near."""
     closed: bool
     """Whether somebody let go of it."""
     is_settled: bool
     """Whether another identity is sure as soon as the file changes."""
-
-    @property
-    def end(self) -> "End | None":
-        """What is in memory of its end, where that was read in one go."""
-        ...
 
     @property
     def identity(self) -> "Identity | Version | None":
@@ -53,8 +51,28 @@ class Source(Protocol):
         """
         ...
 
+    def holds(self, place: Range) -> bool:
+        """Whether a range is in memory already, or on its way."""
+        ...
+
+    def held(self, place: Range) -> pa.Buffer:
+        """The bytes of a range that it holds; waits for what is on its way."""
+        ...
+
     def read_end(self) -> None:
-        """Have the end of the file in memory if it is far away: all metadata may lie there."""
+        """Hold the end of the file if it is far away: all metadata may lie there."""
+        ...
+
+    def begin_end(self) -> None:
+        """Begin to read the end of the file: somebody will open it soon."""
+        ...
+
+    def forget_end(self) -> None:
+        """Nobody will open the file: its end need not come."""
+        ...
+
+    def read_ahead(self, ranges: Sequence[Range], why: Why) -> None:
+        """Begin to read what is likely to be asked for, if the file is far away."""
         ...
 
     def rest(self) -> None:
@@ -112,6 +130,36 @@ class Version:
     def is_exact(self) -> bool:
         """Whether the store gives every version another tag, byte by byte."""
         return self.tag is not None and not self.tag.startswith("W/")
+
+
+class Near:
+    """What sources have in common that hold nothing and are not waited for."""
+
+    gap = 4 << 10
+    data_gap = 0
+    tail = 8
+    far = 0
+
+    def holds(self, place: Range) -> bool:
+        return False
+
+    def held(self, place: Range) -> pa.Buffer:
+        raise LookupError
+
+    def read_end(self) -> None:
+        pass
+
+    def begin_end(self) -> None:
+        pass
+
+    def forget_end(self) -> None:
+        pass
+
+    def read_ahead(self, ranges: Sequence[Range], why: Why) -> None:
+        pass
+
+    def rest(self) -> None:
+        pass
 
 
 @dataclass(frozen=True, slots=True, eq=False)

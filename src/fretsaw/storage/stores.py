@@ -55,7 +55,7 @@ _STALLED = timedelta(seconds=20)
 class Policy:
     """How much is asked for at a time, and how long."""
 
-    max_requests: int = 16
+    max_requests: int = 32
     max_retries: int = 5
     retry_timeout: float = 120.0
     """Seconds for one request, with all that is tried."""

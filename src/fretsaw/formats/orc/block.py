@@ -23,6 +23,7 @@ from fretsaw.model.schema import SchemaNode
 from fretsaw.model.selection import RowSelection
 from fretsaw.storage.footer_cache import PAGES
 from fretsaw.storage.requests import Request, Steps
+from fretsaw.storage.source import Range
 
 _WIDTHS = {"BOOLEAN": 1, "BYTE": 1, "SHORT": 2, "INT": 4, "FLOAT": 4, "DATE": 4, "LONG": 8}
 _STREAM_BYTES = 300
@@ -62,6 +63,9 @@ class StripeReader(BlockReader):
         if leaf.leaf_index not in self._indexes:
             self.read_index(leaf, (yield Request(places or (), "index")))
         return self._indexes[leaf.leaf_index][0]
+
+    def index_at(self, leaf: SchemaNode) -> Sequence[Range]:
+        return self.index_places(leaf) or ()
 
     def bloom_rows(self, leaf: SchemaNode, keys: Keys) -> Steps[RowSelection | None]:
         wanted, footer = bloom.hashes(keys, leaf), self._file.footer

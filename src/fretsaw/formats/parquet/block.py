@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import cast
 
 import numpy as np
@@ -33,6 +34,7 @@ from fretsaw.model.schema import SchemaNode
 from fretsaw.model.selection import RowSelection
 from fretsaw.storage.footer_cache import PAGES
 from fretsaw.storage.requests import Request, Steps, together
+from fretsaw.storage.source import Range
 
 _DECODED_WIDTH = {"BOOLEAN": 1, "INT32": 4, "INT64": 8, "INT96": 8, "FLOAT": 4, "DOUBLE": 8}
 
@@ -70,6 +72,10 @@ class RowGroup(BlockReader):
         (data,) = yield Request([place], "index")
         with self._file.errors.of(f"the offset index of {self.name_of(leaf)}"):
             return self.read_index(leaf, data)
+
+    def index_at(self, leaf: SchemaNode) -> Sequence[Range]:
+        place = self._offset_index_place(leaf)
+        return () if place is None else (place,)
 
     def _hopped(self, leaf: SchemaNode, until: int) -> Steps[PageIndex]:
         """The pages by their headers: each chunk is gone through once, as far as is needed."""
@@ -121,7 +127,8 @@ class RowGroup(BlockReader):
 
     def cut(self, leaf: SchemaNode, pages: PageIndex, rows: RowSelection) -> Steps[ParquetPart]:
         with self._file.errors.of(self.name_of(leaf)):
-            return (yield from cut(self._chunk(leaf), pages, rows))
+            is_dictionary = partial(self._is_only_dictionary, leaf)
+            return (yield from cut(self._chunk(leaf), pages, rows, is_dictionary))
 
     def name_of(self, leaf: SchemaNode) -> str:
         """What messages call the chunk of a leaf."""

@@ -5,7 +5,7 @@ page uses it. The page bytes stay as they are.
 """
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -16,7 +16,11 @@ from fretsaw.formats.parquet.chunk import Chunk
 from fretsaw.formats.parquet.pages import CorruptPage, Page, PageRun
 from fretsaw.model.blocks import Int64s, PageIndex
 from fretsaw.model.selection import RowSelection
-from fretsaw.storage.requests import Request, Steps
+from fretsaw.storage.requests import Bets, Request, Steps
+from fretsaw.storage.source import Range
+
+_SMALL = 64 << 10
+"""Bytes of a dictionary that may be read in vain."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -102,15 +106,26 @@ class ParquetPart(Part):
         return replace(self, segments=segments) if after < before else None
 
 
-def cut(chunk: Chunk, pages: PageIndex, rows: RowSelection) -> Steps[ParquetPart]:
-    """The part of a chunk that holds the selected rows of its block."""
+def cut(
+    chunk: Chunk, pages: PageIndex, rows: RowSelection, is_dictionary: Callable[[], bool]
+) -> Steps[ParquetPart]:
+    """The part of a chunk that holds the selected rows of its block.
+
+    Where all of its pages use the dictionary, that is likely to be read as well.
+    """
     keep = pages.overlapping(rows.starts, rows.ends).nonzero()[0]
     if pages.records_go_on:
         keep = np.arange(pages.boundaries[:-1].searchsorted(rows.ends[-1], side="right"))
     if len(keep) == len(pages.sizes):
         return (yield from _whole(chunk, pages, rows))
     row_counts = pages.row_counts[keep]
-    runs = yield from fetch_pages(chunk, pages, keep)
+    before = int(pages.offsets[0]) - chunk.start
+
+    def bets() -> Sequence[Range]:
+        is_likely = before and (before <= _SMALL or is_dictionary())
+        return [(chunk.start, before)] if is_likely else []
+
+    runs = yield from fetch_pages(chunk, pages, keep, bets)
     dictionary = None
     if any(page.uses_dictionary for run in runs for page in run.pages):
         dictionary = yield from fetch_dictionary(chunk, pages)
@@ -144,11 +159,13 @@ def cut(chunk: Chunk, pages: PageIndex, rows: RowSelection) -> Steps[ParquetPart
     )
 
 
-def fetch_pages(chunk: Chunk, pages: PageIndex, keep: Int64s) -> Steps[list[PageRun]]:
+def fetch_pages(
+    chunk: Chunk, pages: PageIndex, keep: Int64s, bets: Bets = tuple
+) -> Steps[list[PageRun]]:
     """Some pages of a chunk, neighbours as one run; their headers must agree with the index."""
     places = list(zip(pages.offsets[keep].tolist(), pages.sizes[keep].tolist(), strict=True))
     ranges = _adjoining(places)
-    buffers = yield Request(ranges, "data")
+    buffers = yield Request(ranges, "data", bets=bets)
     runs = [PageRun(buffer) for buffer in buffers]
     found = [
         (start + page.offset, page)
