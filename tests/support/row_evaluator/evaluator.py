@@ -164,7 +164,9 @@ class Evaluator:
             case "column" | "element":
                 return reading(node)
             case "literal":
-                return lambda row: node.extra
+                # SQL spells numbers as decimals, whose zero has no sign.
+                value = 0.0 if self.sql and str(node.extra) == "-0.0" else node.extra
+                return lambda row: value
             case "coalesce":
                 return self.coalesce(node)
             case "when":
