@@ -1,7 +1,7 @@
 """Random expression trees over the columns of a file, of every kind that the contract lists.
 
 Where the contract leaves a choice (a fraction in a literal beside a computed float of fewer bits,
-days of a zone that begin twice), trees do not ask.
+the type of a choice between others), trees do not ask.
 """
 
 import random
@@ -371,11 +371,7 @@ class Trees:
     def made_moment(self, family: str, depth: int) -> Node:
         one = self.value(family, depth)
         if self.odds(0.5):
-            units: tuple[str, ...] = UNITS_OF_TIME
-            # Days there begin twice, once a year: which is meant, nobody says.
-            if one.kind.zone == "America/St_Johns":
-                units = UNITS_OF_TIME[5:]
-            return function("truncate", one, self.pick(units))
+            return function("truncate", one, self.pick(UNITS_OF_TIME))
         if self.paths("duration") and self.odds(0.3):
             return moved(self.pick("+-"), one, self.a_column("duration"))
         return moved(self.pick("+-"), one, literal(self.pick(SPANS), DURATION))

@@ -82,14 +82,26 @@ def beginning(unit: str, clock: int) -> int:
 def truncated(unit: str, instant: int, zone: str | None) -> int:
     """The instant at which the unit begins that an instant lies in.
 
-    An hour that the zone has twice is the one that the instant lies in; a beginning that the clocks
-    jump over is the instant of the jump.
+    Where the zone has the beginning twice, it is the last before the instant; a beginning that the
+    clocks jump over is the instant of the jump.
     """
     if zone is None:
         return beginning(unit, instant)
     clock = beginning(unit, clock_of(instant, zone))
     around = clock // SECOND
-    offsets = [offset(around + side * 86_400, zone) for side in (-1, 1)]
+    offsets = {offset(second, zone) for second in (around - 86_400, around + 86_400)}
     found = [clock - ahead * SECOND for ahead in (*offsets, offset(instant // SECOND, zone))]
     at = [start for start in found if start <= instant and clock_of(start, zone) == clock]
-    return max(at) if at else clock - offsets[0] * SECOND
+    return max(at) if at else jump_before(instant // SECOND, zone) * SECOND
+
+
+def jump_before(second: int, zone: str) -> int:
+    """The instant at which the clocks of a zone were set to what they are at a later one."""
+    before, after = second - 86_400, second
+    while after - before > 1:
+        middle = (before + after) // 2
+        if offset(middle, zone) == offset(second, zone):
+            after = middle
+        else:
+            before = middle
+    return after
