@@ -34,6 +34,7 @@ from fretsaw.model.block_predicates import BlockPredicate
 from fretsaw.model.locks import importing
 from fretsaw.model.schema import Path
 from fretsaw.model.selection import RowSelection
+from fretsaw.model.shown import html_table
 from fretsaw.model.trace import trace
 from fretsaw.predicates.expression import Expression
 from fretsaw.predicates.logic import Predicate
@@ -343,10 +344,11 @@ class Scan:
     def explain(self, run: bool = False) -> str:
         """The plan as text; with `run`, the scan is run and what happened stands beside it."""
         with importing:
-            from fretsaw.engine.explain import compare, explain, summarize
+            from fretsaw.engine.explain import summarize
+            from fretsaw.engine.plan_text import compare
 
         if not run:
-            return explain(self.plan())
+            return str(self.plan())
         # All pages are told apart, so that their number can be compared with those decoded.
         plan = summarize(self.request, 0)
         with trace() as actual:
@@ -470,4 +472,8 @@ class Scan:
         return Scan, (self.request.picklable(),)
 
     def __repr__(self) -> str:
-        return f"Scan({names_of(self.request.origins)!r}{self.request.query})"
+        parts = "".join(f", {name} {what}" for name, what in self.request.query.told())
+        return f"Scan({names_of(self.request.origins)!r}{parts})"
+
+    def _repr_html_(self) -> str:
+        return html_table(f"scan of {names_of(self.request.origins)}", self.request.query.told())

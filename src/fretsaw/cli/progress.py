@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
-from fretsaw.engine.explain import size
+from fretsaw.model.shown import size
 
 PATIENCE = 1.0
 """Seconds before a bar is shown: what is quicker needs none."""

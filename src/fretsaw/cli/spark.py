@@ -21,7 +21,6 @@ from fretsaw.cli.engines import is_submitted
 from fretsaw.cli.options import CommandOptions
 from fretsaw.cli.progress import Status, left_out, was_skipped
 from fretsaw.cli.reads import file_size
-from fretsaw.engine.explain import explain
 from fretsaw.errors import CorruptFileWarning, FretsawError
 from fretsaw.spark.pipeline import Job
 
@@ -64,7 +63,7 @@ class OnSpark:
         self._job.write(path, format, self._access)
 
     def explain(self, run: bool) -> str:
-        text = explain(self._scan.plan())
+        text = str(self._scan.plan())
         if not run:
             return text
         began = time.perf_counter()

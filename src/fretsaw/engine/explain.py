@@ -1,9 +1,9 @@
-"""What a scan would read, in numbers and as text: what is read, what is not, and what decided it.
+"""What a scan would read, in numbers: what is read, what is not, and what decided it.
 
 Made of the same plans that a run takes; files are opened and indexes read, never data pages.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from fretsaw.engine.files import OpenFile
@@ -14,103 +14,9 @@ from fretsaw.engine.request import ScanRequest
 from fretsaw.engine.summary import Amount, BlockSummary, Plan
 from fretsaw.model.blocks import PageIndex
 from fretsaw.model.schema import SchemaNode
-from fretsaw.model.trace import Pruned, Trace, Why, record_pruned, trace
+from fretsaw.model.trace import Pruned, record_pruned, trace
 from fretsaw.predicates.condition import leaves_of
 from fretsaw.storage.source import source_name
-
-_UNITS = ("bytes", "KB", "MB", "GB", "TB")
-
-
-def explain(plan: Plan) -> str:
-    """The plan in a few lines for a person to read."""
-    files = plan.files[0]
-    if len(plan.files) > 1:
-        files = f"{len(plan.files):,} files, of which {plan.files_opened:,} were opened"
-    names = ", ".join(plan.columns[:8]) + (", ..." if len(plan.columns) > 8 else "")
-    lines = [
-        f"scan of {files}",
-        f"  columns {len(plan.columns):,}: {names or 'only rows'}",
-    ]
-    if plan.predicate:
-        lines.append(f"  filter  {plan.predicate}")
-        if not plan.indexes:
-            lines.append("  indexes are not believed: every row is tested")
-    if plan.window:
-        lines.append(f"  window  {plan.window}")
-    by = ", ".join(f"{count:,} by {source}" for source, count in plan.dropped.items())
-    may = f" may match, {plan.proven:,} surely do" if plan.predicate else ""
-    lines += [
-        _line("rows", plan.rows, f"{plan.rows.kept:,} of {plan.rows.total:,}{may}"),
-        _line("blocks", plan.block_count, _of(plan.block_count))
-        + (f": dropped {by}" if by else ""),
-        _line("pages", plan.pages, f"{_of(plan.pages)} in these blocks"),
-        _line("bytes", plan.bytes, f"{size(plan.bytes.kept)} of {size(plan.bytes.total)}"),
-        *_savings(plan),
-        f"  read to plan: {_reasons(plan.planning_bytes)}",
-    ]
-    return "\n".join(lines)
-
-
-def compare(plan: Plan, rows: int, actual: Trace) -> str:
-    """What was planned beside what happened when the scan was run."""
-    table = [
-        ("rows", f"{plan.rows.kept:,}", f"{rows:,}"),
-        ("pages", f"{plan.pages.kept:,}", f"{actual.pages_decoded:,}"),
-        ("bytes", size(plan.bytes.kept), size(actual.data_bytes)),
-        (
-            "index bytes",
-            size(sum(plan.planning_bytes.values())),
-            size(actual.index_bytes + actual.footer_bytes),
-        ),
-        ("requests", "", f"{actual.requests:,}"),
-    ]
-    lines = ["", f"  {'':<11} {'planned':>14} {'actual':>14}"]
-    lines += [f"  {name:<11} {planned:>14} {found:>14}" for name, planned, found in table]
-    lines += [f"  fallback: {f.column} in block {f.block}: {f.reason}" for f in actual.fallbacks]
-    return explain(plan) + "\n".join(lines)
-
-
-def _savings(plan: Plan) -> list[str]:
-    """What each source of proofs dropped."""
-    totals: dict[tuple[str, str], list[int]] = {}
-    for pruned in plan.pruned:
-        total = totals.setdefault((pruned.source, pruned.level), [0, 0, 0])
-        for place, count in enumerate((pruned.kept, pruned.dropped, pruned.bytes_saved)):
-            total[place] += count
-    return [
-        f"  {source}: dropped {dropped:,} of {kept + dropped:,} {level}s"
-        + (f", {size(saved)} not read" if saved else "")
-        for (source, level), (kept, dropped, saved) in totals.items()
-    ]
-
-
-def _reasons(planning_bytes: Mapping[Why, int]) -> str:
-    """What was read to make a plan."""
-    read = (f"{size(count)} for {why}" for why, count in planning_bytes.items())
-    return ", ".join(read) or "nothing new"
-
-
-def size(count: int) -> str:
-    """A number of bytes as people say it.
-
-    >>> size(153_600)
-    '150 KB'
-    """
-    amount = float(count)
-    for unit in _UNITS:
-        if amount < 1024 or unit == _UNITS[-1]:
-            break
-        amount /= 1024
-    return f"{amount:.0f} {unit}" if amount >= 10 or unit == "bytes" else f"{amount:.1f} {unit}"
-
-
-def _of(amount: Amount) -> str:
-    return f"{amount.kept:,} of {amount.total:,}"
-
-
-def _line(name: str, amount: Amount, text: str) -> str:
-    share = amount.kept / amount.total if amount.total else 0
-    return f"  {name:<7} {text} ({share:.2%})"
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from fretsaw.model.block_predicates import BlockPredicate
 from fretsaw.model.blocks import Int64s
 from fretsaw.model.schema import Path, spelled
 from fretsaw.model.selection import RowSelection
+from fretsaw.model.shown import listed
 from fretsaw.predicates.logic import Predicate
 
 
@@ -53,8 +54,12 @@ class Window:
         return inside, Window(skip, head)
 
     def __str__(self) -> str:
-        parts = [("skip", self.skip), ("head", self.head), ("tail", self.tail)]
-        return ", ".join(f"{name} {count:,}" for name, count in parts if count is not None)
+        return ", ".join(f"{name} {count:,}" for name, count in self.parts())
+
+    def parts(self) -> list[tuple[str, int]]:
+        """What it consists of, and how many rows each part counts."""
+        counts = [("skip", self.skip), ("head", self.head), ("tail", self.tail)]
+        return [(name, count) for name, count in counts if count is not None]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -74,23 +79,27 @@ class Query:
     row_index: str | None = None
     file_path: str | None = None
 
-    def __str__(self) -> str:
+    def told(self) -> list[tuple[str, str]]:
+        """What is asked for, part by part: the name of a part, and what it is."""
+        renamed = [f"{old} as {new}" for old, new in self.renamed.items()]
         parts = []
         if self.columns is not None:
-            parts.append(f"select {len(self.columns)}")
+            parts.append(("select", listed([*map(spelled, self.columns)]) or "no columns"))
         if self.dropped:
-            parts.append(f"drop {len(self.dropped)}")
-        if self.renamed:
-            parts.append(f"rename {len(self.renamed)}")
+            parts.append(("drop", listed([*map(spelled, self.dropped)])))
+        if renamed:
+            parts.append(("rename", listed(renamed)))
         if self.block_predicate is not None:
-            parts.append(str(self.block_predicate))
+            parts.append(("in", str(self.block_predicate)))
         if self.predicate is not None:
-            parts.append(repr(self.predicate))
+            parts.append(("filter", repr(self.predicate)))
         if self.rows is not None:
-            parts.append("selected rows")
-        if self.window:
-            parts.append(str(self.window))
-        return "".join(f", {part}" for part in parts)
+            rows = self.rows
+            count = rows.selected_count if isinstance(rows, RowSelection) else len(rows)
+            parts.append(("select_rows", f"{count:,}"))
+        parts += [(name, f"{count:,}") for name, count in self.window.parts()]
+        added = [name for name in (self.row_index, self.file_path) if name is not None]
+        return [*parts, ("with", listed(added))] if added else parts
 
     def with_blocks(self, predicate: BlockPredicate) -> "Query":
         """The same of fewer blocks."""

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass, field
 
+from fretsaw.engine.plan_text import explain
+from fretsaw.model.shown import html_table, listed, size
 from fretsaw.model.trace import Pruned, Why
 
 
@@ -59,6 +61,20 @@ class Plan:
     planning_bytes: dict[Why, int] = field(default_factory=dict)
     """What is read besides these pages, to plan: bytes of footers, indexes, Bloom filters and
     dictionaries."""
+
+    def __str__(self) -> str:
+        return explain(self)
+
+    def _repr_html_(self) -> str:
+        amounts = {"blocks": self.block_count, "pages": self.pages, "rows": self.rows}
+        read = [(name, f"{a.kept:,} of {a.total:,}") for name, a in amounts.items()]
+        kept, total = size(self.bytes.kept), size(self.bytes.total)
+        dropped = [(f"blocks dropped by {by}", f"{n:,}") for by, n in self.dropped.items()]
+        asked = [("columns", listed(self.columns) or "only rows")]
+        asked += [("filter", self.predicate)] if self.predicate else []
+        asked += [("window", self.window)] if self.window else []
+        rows = [*asked, *read, ("bytes", f"{kept} of {total}"), *dropped]
+        return html_table(f"scan of {listed(self.files, 1)}", rows)
 
     @property
     def block_count(self) -> Amount:

@@ -28,6 +28,7 @@ from fretsaw.model.row_arguments import (
     to_row_count,
 )
 from fretsaw.model.runs import Int64Array
+from fretsaw.model.shown import html_bar, text_bar
 
 _MANY_RUNS = 16  # one in so many rows
 _ZERO, _NOTHING = np.zeros(1, np.int64), np.zeros(0, np.int64)
@@ -427,6 +428,14 @@ class RowSelection:
             shown[3:] = ["...", f"{self.starts[-1]}:{self.ends[-1]}"]
         details = f": {', '.join(shown)}" if shown else ""
         return f"RowSelection({self.selected_count} of {self.row_count} rows{details})"
+
+    def __str__(self) -> str:
+        bar = text_bar(self.starts, self.ends, self.row_count)
+        return f"|{bar}| {self.selected_count:,} of {self.row_count:,} rows"
+
+    def _repr_html_(self) -> str:
+        bar = html_bar(self.starts, self.ends, self.row_count)
+        return f"{bar} {self.selected_count:,} of {self.row_count:,} rows"
 
     def _check_fits(self, other: RowSelection) -> None:
         if not isinstance(other, RowSelection):

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Literal, NamedTuple, TypeAlias
 
 from fretsaw.model.locks import Lock
+from fretsaw.model.shown import html_table, size
 
 Decoder: TypeAlias = Literal["kernels", "arrow"]
 Why: TypeAlias = Literal["footer", "index", "Bloom filter", "dictionary", "data"]
@@ -56,7 +57,7 @@ class Pruned(NamedTuple):
     bytes_saved: int
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class Trace:
     """What happened since the trace began."""
 
@@ -96,6 +97,24 @@ class Trace:
     def data_bytes(self) -> int:
         """Bytes read for data pages and the dictionaries that they refer to."""
         return self.bytes_by_reason().get("data", 0)
+
+    def __repr__(self) -> str:
+        return f"Trace({', '.join(f'{text} {name}' for name, text in self._told())})"
+
+    def _repr_html_(self) -> str:
+        read = [(f"bytes for {why}", size(n)) for why, n in self.bytes_by_reason().items()]
+        return html_table("trace", [*self._told(), *read])
+
+    def _told(self) -> list[tuple[str, str]]:
+        """What it counted, in a few numbers."""
+        counts = [
+            ("requests", f"{self.requests:,}"),
+            ("read", size(self.bytes_read)),
+            ("pages decoded", f"{self.pages_decoded:,}"),
+            ("rows decoded", f"{self.rows_decoded:,}"),
+        ]
+        rare = {"fallbacks": len(self.fallbacks), "files skipped": len(self.skipped)}
+        return counts + [(name, f"{count:,}") for name, count in rare.items() if count]
 
     def bytes_by_reason(self) -> dict[Why, int]:
         """How many bytes were read for what."""
