@@ -92,6 +92,11 @@ x = col("x")
             None,
             [1, 2, 3],
         ),
+        ("isnan(x) is not true", [1.0, math.nan, None], pa.float64(), [0, 2]),
+        ("starts_with(x, 'a') = (x > 'ab')", ["a", "ac", None, "b"], None, [1]),
+        ("coalesce(contains(x, 'a'), true)", ["a", "b", None], None, [0, 2]),
+        ("regexp_matches(x, 'a') is null", ["a", "b", None], None, [2]),
+        ("list_contains(x, 9) is distinct from true", NESTED, None, [1, 2]),
         # timestamps of the text
         (
             "coalesce(x, timestamp '2024-01-01 00:00:00') > timestamp '2023-01-01'",

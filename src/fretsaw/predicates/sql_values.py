@@ -136,7 +136,7 @@ class Values(ABC):
                 return self.entry(node)
             case "any":
                 raise self.error(node, f"a column is expected here, ANY is not; {SUPPORTED}")
-            case key if key in _CONDITIONS and not _is_chained(node):
+            case key if (key in _CONDITIONS and not _is_chained(node)) or _is_test(node):
                 return call("truth", self.predicate(node))
         return self.function(node)
 
@@ -312,6 +312,14 @@ def _kind(node: "Expr") -> str:
 def _is_chained(node: "Expr") -> bool:
     """Whether a comparison is compared without parentheses, `a < b < c`."""
     return node.parent is not None and node.parent.key in ("eq", "neq", "lt", "lte", "gt", "gte")
+
+
+def _is_test(node: "Expr") -> bool:
+    """Whether it is a function that is a condition."""
+    if node.key == "anonymous":
+        known = node.name.lower() in ("list_contains", "regexp_matches")
+        return known and len(node.expressions) == 2
+    return node.key in (*TESTS, "isnan", "arraycontains")
 
 
 def _is_function(node: "Expr") -> bool:
