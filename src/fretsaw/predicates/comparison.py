@@ -2,7 +2,7 @@
 
 from fretsaw.model.schema import SchemaNode
 from fretsaw.predicates.expression import Test
-from fretsaw.predicates.literals import UnfitLiteral, edges, is_float, prefix_edges
+from fretsaw.predicates.literals import UnfitLiteral, edges, is_float, plain_keys, prefix_edges
 from fretsaw.predicates.value_set import NAN_KEY, ValueSet
 
 
@@ -16,6 +16,9 @@ def values_of(test: Test, leaf: SchemaNode) -> ValueSet:
         case "starts with":
             return ValueSet.between(*prefix_edges(test.operand, leaf))
         case "in":
+            keys = plain_keys(test.operand, leaf)
+            if keys is not None:
+                return ValueSet.of_points(keys)
             return ValueSet.among(edges(v, leaf) for v in test.operand if v is not None)
         case "between":
             low, high = test.operand

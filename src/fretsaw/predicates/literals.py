@@ -7,7 +7,8 @@ that every comparison stays exact without rounding or wrapping.
 
 import datetime
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 from typing import Any, TypeAlias
@@ -67,6 +68,18 @@ def edges(value: Any, leaf: SchemaNode) -> Pair:
                 raise UnfitLiteral(f"it compares with {takes}")
             return pair
     raise UnfitLiteral("only is_null() and is_not_null() work on it")
+
+
+def plain_keys(values: Sequence[Any], leaf: SchemaNode) -> set[Any] | None:
+    """The keys of many values that need no converting, and None that has none; else None."""
+    kinds = {*map(type, values)} - {type(None)}
+    arrow_type = value_type(leaf)
+    if kinds == {int} and pa.types.is_integer(arrow_type):
+        return {*values} - {None}
+    if kinds == {str} and _is_string(arrow_type):
+        with suppress(UnicodeEncodeError):  # a lone surrogate, which is told by itself
+            return {value.encode() for value in {*values} - {None}}
+    return None
 
 
 def prefix_edges(prefix: str | bytes, leaf: SchemaNode) -> tuple[bytes, bytes | None]:

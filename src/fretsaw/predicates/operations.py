@@ -3,13 +3,14 @@
 Each makes a node of the tree that `expression` has: a call of a function, or a test.
 """
 
-from abc import ABC, abstractmethod
 from collections.abc import Iterable
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeAlias
 
 import pyarrow as pa
 
 from fretsaw.predicates.logic import Predicate, has_no_truth
+from fretsaw.predicates.text import Text
 from fretsaw.predicates.type_names import type_named
 
 if TYPE_CHECKING:
@@ -23,20 +24,21 @@ UNITS = (
     *("hour", "minute", "second", "millisecond", "microsecond"),
 )
 """What times are truncated to, the longest first."""
+_PLAIN = {int, float, str, bytes, bool, Text, Decimal, type(None)}
 
 
-class Operations(ABC):
+class Operations:
     """What can be written of a value: operators, tests and functions."""
 
     __slots__ = ()
 
-    @abstractmethod
     def _call(self, function: str, *operands: Any, options: tuple[Any, ...] = ()) -> "Expression":
         """A function of some operands."""
+        raise NotImplementedError
 
-    @abstractmethod
     def _test(self, operator: Operator, operand: Any = None) -> Predicate:
         """A test of this."""
+        raise NotImplementedError
 
     def __eq__(self, value: Any) -> Predicate:  # type: ignore[override]
         return self._compared("==", value)
@@ -121,6 +123,8 @@ class Operations(ABC):
         if isinstance(values, str | bytes | Operations) or not isinstance(values, Iterable):
             raise TypeError(f"is_in() takes a list of values, not {values!r}")
         listed = tuple(values.to_pylist() if hasattr(values, "to_pylist") else values)
+        if {*map(type, listed)} <= _PLAIN:  # there may be a million of them
+            return self._test("in", listed)
         for value in listed:
             if value is not None:
                 self._require_value(value)

@@ -100,6 +100,21 @@ class ValueSet:
                 cuts += (first, behind)
         return cls(tuple(cuts))
 
+    @classmethod
+    def of_points(cls, keys: Iterable[Key]) -> "ValueSet":
+        """Some single keys."""
+        firsts = sorted(keys)
+        if not firsts:
+            return NOTHING
+        step: Key = b"\0" if isinstance(firsts[0], bytes) else 1
+        behinds = [key + step for key in firsts]
+        # What ends where the next begins is one range.
+        cuts = [firsts[0]]
+        for behind, first in zip(behinds, firsts[1:], strict=False):
+            if behind != first:
+                cuts += (behind, first)
+        return cls((*cuts, behinds[-1]))
+
     def __invert__(self) -> "ValueSet":
         return ValueSet(self.cuts, not self.begins_inside)
 
