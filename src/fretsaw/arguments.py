@@ -65,9 +65,10 @@ def to_hive(hive: Hive) -> Hive:
 def to_predicate(given: object) -> Predicate:
     """A condition on values; an expression of booleans is one."""
     if not isinstance(given, Predicate | Expression):
+        hint = "; did you leave out () or .otherwise(...)?" if isinstance(given, bool) else ""
         raise TypeError(
             f"filter() takes a predicate such as col('fare') > 100 or 'fare > 100', or a block "
-            f"predicate, fs.byte_range(...) or fs.blocks(...), not {given!r}"
+            f"predicate, fs.byte_range(...) or fs.blocks(...), not {given!r}{hint}"
         )
     return as_predicate(given)
 

@@ -176,3 +176,31 @@ def test_types_have_names() -> None:
     with pytest.raises(TypeError, match="-100 to 100"):
         x.round(400)
     assert repr(x.cast(pa.decimal128(9, 2))) == repr(x.cast("decimal128(9, 2)"))
+
+
+@pytest.mark.parametrize(
+    ("predicate", "says"),
+    [
+        (lambda: col("x"), r"col\('x'\) is int64, not a condition"),
+        (lambda: ~(col("x") + 1), "not a condition"),
+        (lambda: col("x").like("1%"), r"like\('1%'\) does not fit"),
+        (lambda: (x > 1) & True, "combines with other predicates"),
+        (lambda: (x > 1) | "x > 1", "combines with other predicates"),
+        (lambda: x.contains(1), r"any\(\) == 1"),  # type: ignore[arg-type]
+        (lambda: x.year == 1, "did you leave out"),  # type: ignore[comparison-overlap]
+        ("iif(x > 0, 1, 0) = 1", r"IIF\(condition, number, number\)"),
+    ],
+)
+def test_slips_are_told_in_the_words_of_who_wrote_them(predicate: Any, says: str) -> None:
+    with pytest.raises((TypeError, ValueError), match=says):
+        rows(predicate() if callable(predicate) else predicate, [1, 2], pa.int64())
+
+
+def test_numbers_beyond_all_floats_equal_none_of_them() -> None:
+    floats = [1.0, math.inf, -math.inf]
+    for beyond in (10**400, D("1e400")):
+        assert rows(x == beyond, floats) == []
+        assert rows(x > beyond, floats) == [1]
+        assert rows(x < -beyond, floats) == [2]
+    assert rows(abs(x) == 1, floats) == [0]
+    assert rows(round(x, 1) == 1, floats) == [0]

@@ -438,3 +438,26 @@ def test_nothing_of_the_parser_shows(caplog: pytest.LogCaptureFixture) -> None:
 def test_the_parser_is_loaded_when_a_text_is() -> None:
     code = "import sys, fretsaw.predicates.sql; print('sqlglot' in sys.modules)"
     assert subprocess.check_output([sys.executable, "-c", code], text=True).strip() == "False"
+
+
+@pytest.mark.parametrize("count", [3, 99, 100, 5000])
+def test_long_lists_are_read_like_short_ones(count: int) -> None:
+    numbers, names = range(-5, count - 5), [f"it''s {n}, (x)" for n in range(count)]
+    quoted = ", ".join(f"'{name}'" for name in names)
+    condition = (
+        f"s = 'in (1, 2' and i in ({', '.join(map(str, numbers))}) and \"n\" not in ( {quoted})"
+        " -- in (1)"
+    )
+    texts = [Text(name.replace("''", "'")) for name in names]
+    expected = (
+        (col("s") == Text("in (1, 2")) & col("i").is_in(list(numbers)) & ~col("n").is_in(texts)
+    )
+    assert repr(fs.scan("x").filter(condition)) == repr(fs.scan("x").filter(expected))
+
+
+def test_errors_behind_long_lists_point_at_their_place() -> None:
+    condition = f"i in ({', '.join(map(str, range(5000)))}) and uper(s) = 'X'"
+    with pytest.raises(fs.PredicateSyntaxError, match=r"did you mean upper") as raised:
+        fs.scan("x").filter(condition)
+    _, line, caret = str(raised.value).split("\n")
+    assert line[caret.index("^") :].startswith("uper(s)")

@@ -3,7 +3,7 @@
 In come expressions and literals; out come conditions bound to one file's schema.
 
 - `expression`, `operations`, `type_names`, `logic`, `text`: what users write; `sql`, `sql_words`,
-  `sql_reader`, `sql_values`, `sql_usage`, `sql_literals` as text
+  `sql_reader`, `sql_values`, `sql_usage`, `sql_lists`, `sql_literals` as text
 - `literals`: from what they write to keys, exactly, by the column's type
 - `value_set`: sets of values as the places where they begin and end: every comparison is one
 - `comparison`, `patterns`: the sets of values that tests stand for

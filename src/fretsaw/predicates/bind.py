@@ -29,7 +29,16 @@ from fretsaw.predicates.comparison import values_of
 from fretsaw.predicates.computation import bind_truth
 from fretsaw.predicates.condition import Check, Computed, Condition, Values, every, some
 from fretsaw.predicates.evaluate import matches
-from fretsaw.predicates.expression import Column, Elements, Expression, Fold, Test, columns_of
+from fretsaw.predicates.expression import (
+    Call,
+    Column,
+    Elements,
+    Expression,
+    Fold,
+    Test,
+    columns_of,
+    is_bare,
+)
 from fretsaw.predicates.literals import UnfitLiteral
 from fretsaw.predicates.logic import And, Not, Or, Predicate
 from fretsaw.predicates.value_set import EVERYTHING, NOTHING
@@ -63,7 +72,7 @@ def _resolve_test(test: Test, find: Find, file: str, negated: bool) -> Condition
         return _computed(test, find, file, negated)
     found = find(simple.column.path)
     assert found is not None
-    return _check(simple, simple.column, found, file, negated)
+    return _check(simple, test, found, file, negated)
 
 
 def _as_values(test: Test) -> Test | None:
@@ -89,7 +98,17 @@ def _computed(test: Test | Elements, find: Find, file: str, negated: bool) -> Co
             return _is_true(truth, test, file)
         return _with_implied(Computed(truth, repr(test), tuple(leaves.values())))
     except UnfitLiteral as error:
+        if isinstance(test, Test) and is_bare(test) and isinstance(test.column, Call):
+            raise _no_condition(test, f"no boolean ({error})", file) from None
         raise PredicateTypeError(f"{file}: {test!r} cannot be computed: {error}") from None
+
+
+def _no_condition(test: Test, kind: str, file: str) -> PredicateTypeError:
+    """The error for a value that stands where a condition is expected."""
+    value = repr(test.column)
+    return PredicateTypeError(
+        f"{file}: {value} is {kind}, not a condition: compare it with a value"
+    )
 
 
 def _with_implied(check: Computed) -> Condition:
@@ -129,7 +148,10 @@ def _is_true(truth: Bound, test: Test | Elements, file: str) -> bool:
         raise PredicateError(f"{file}: {test!r} cannot be computed: {error}") from None
 
 
-def _check(test: Test, column: Column, found: Found, file: str, negated: bool) -> Condition:
+def _check(test: Test, written: Test, found: Found, file: str, negated: bool) -> Condition:
+    """A test of a column's own values; `written` is what the user wrote for it."""
+    column = test.column
+    assert isinstance(column, Column)
     if isinstance(found, pa.Scalar) and pa.types.is_null(found.type):
         # No such column in this file: null for every row, whatever its type would be.
         return column.fold is None and _is_true_of_null(test, negated)
@@ -147,8 +169,10 @@ def _check(test: Test, column: Column, found: Found, file: str, negated: bool) -
         values = _values(test, leaf)
     except UnfitLiteral as error:
         kind = node.arrow_type if node.is_leaf else f"a {node.kind}"
+        if is_bare(written) and node.is_leaf:
+            raise _no_condition(written, str(kind), file) from None
         raise PredicateTypeError(
-            f"{file}: {test!r} does not fit the column, which is {kind}: {error}"
+            f"{file}: {written!r} does not fit the column, which is {kind}: {error}"
         ) from None
     if is_absent(node) and not isinstance(found, pa.Scalar):
         return _absent_check(test, column, top, node, negated)

@@ -276,6 +276,11 @@ def as_predicate(given: Predicate | Expression) -> Predicate:
     return Test(given, "==", True)
 
 
+def is_bare(test: Test) -> bool:
+    """Whether a test is a value that stands for itself, as booleans may."""
+    return test.operator == "==" and test.operand is True
+
+
 def columns_of(predicate: Predicate) -> dict[Path, None]:
     """The paths of all columns that a predicate tests, in order."""
     return {column.path: None for column in _columns(predicate)}

@@ -76,6 +76,8 @@ def plain_keys(values: Sequence[Any], leaf: SchemaNode) -> set[Any] | None:
     arrow_type = value_type(leaf)
     if kinds == {int} and pa.types.is_integer(arrow_type):
         return {*values} - {None}
+    if kinds == {Text} and _is_string(arrow_type):
+        values, kinds = [value and value.value for value in values], {str}
     if kinds == {str} and _is_string(arrow_type):
         with suppress(UnicodeEncodeError):  # a lone surrogate, which is told by itself
             return {value.encode() for value in {*values} - {None}}
@@ -174,6 +176,9 @@ def _float(value: Any, arrow_type: pa.DataType) -> Pair | None:
         wide = float(value)
     except OverflowError:
         wide = float("inf") if value > 0 else float("-inf")
+    if np.isinf(wide) and not isinstance(value, float) and value == value and abs(value) != wide:
+        near = float_key(wide) if wide > 0 else float_key(wide) + 1
+        return near, near  # beyond all numbers that there are, and not infinite
     with np.errstate(over="ignore"):
         rounded = np.array(wide).astype(arrow_type.to_pandas_dtype())
     key = float_key(float(rounded))

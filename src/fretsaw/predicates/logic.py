@@ -4,7 +4,7 @@ A predicate is a tree; it knows nothing of files. What it tests is in `expressio
 """
 
 from dataclasses import dataclass
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from fretsaw.errors import PredicateTypeError
 
@@ -16,14 +16,14 @@ class Predicate:
 
     __slots__ = ()
 
-    def __and__(self, other: "Predicate") -> "Predicate":
+    def __and__(self, other: object) -> "Predicate":
         if not isinstance(other, Predicate):
-            return NotImplemented
+            return _not_implemented(self, other)  # type: ignore[no-any-return]
         return And((*_parts(self, And), *_parts(other, And)), _deeper(self, other, kind=And))
 
-    def __or__(self, other: "Predicate") -> "Predicate":
+    def __or__(self, other: object) -> "Predicate":
         if not isinstance(other, Predicate):
-            return NotImplemented
+            return _not_implemented(self, other)  # type: ignore[no-any-return]
         return Or((*_parts(self, Or), *_parts(other, Or)), _deeper(self, other, kind=Or))
 
     def __invert__(self) -> "Predicate":
@@ -83,6 +83,16 @@ def has_no_truth() -> TypeError:
         "a predicate is neither true nor false by itself: combine predicates with & | ~ "
         "(in parentheses) instead of and/or/not, and chained comparisons with is_between()"
     )
+
+
+def _not_implemented(predicate: Predicate, other: object) -> Any:
+    """What `&` and `|` leave to the other side, unless it is a plain value."""
+    if other is None or isinstance(other, bool | int | float | str):
+        raise TypeError(
+            f"{predicate!r} combines with other predicates, not with {other!r}; a condition as "
+            "text goes into filter() by itself"
+        )
+    return NotImplemented
 
 
 def _has_no_value(predicate: Predicate, other: object) -> TypeError:

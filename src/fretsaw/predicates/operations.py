@@ -99,6 +99,12 @@ class Operations:
     def __neg__(self) -> "Expression":
         return self._call("negate", self)
 
+    def __abs__(self) -> "Expression":
+        return self.abs()
+
+    def __round__(self, n: int = 0) -> "Expression":
+        return self.round(n)
+
     def __and__(self, other: object) -> Predicate:
         own, others = self._conditions(other)
         return own & others
@@ -274,7 +280,8 @@ class Operations:
     def _text_test(self, operator: TextTest, text: Any) -> Predicate:
         if not isinstance(text, str | bytes):
             name = operator.replace(" ", "_")
-            raise TypeError(f"{name}() takes a str or bytes, not {text!r}")
+            hint = f"; is it an element of a list? {self!r}.any() == {text!r}"
+            raise TypeError(f"{name}() takes a str or bytes, not {text!r}{hint}")
         return self._test(operator, text)
 
     def _compared(self, operator: Operator, value: Any) -> Predicate:

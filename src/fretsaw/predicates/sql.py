@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from fretsaw.model.locks import importing
 from fretsaw.predicates.logic import Predicate
+from fretsaw.predicates.sql_lists import taken_out
 from fretsaw.predicates.sql_reader import Reader
 from fretsaw.predicates.sql_usage import no_such_function
 from fretsaw.predicates.sql_values import SUPPORTED
@@ -30,7 +31,9 @@ def parse(text: str) -> Predicate:
         from sqlglot.expressions import Condition
         from sqlglot.parser import Parser
 
-    tokens = words(text)
+    lists = taken_out(text)
+    tokens = words(lists.text)
+    lists.put_right(tokens)
     if not tokens:
         raise syntax_error(text, 0, f"the condition is empty; {SUPPORTED}")
     try:
@@ -39,7 +42,7 @@ def parse(text: str) -> Predicate:
     except Exception as error:  # garbage makes the parser fail in more ways than it declares
         raise syntax_error(text, *_failure(tokens, error)) from None
     try:
-        return Reader(text, tokens, root).predicate(root)
+        return Reader(text, tokens, root, lists.values).predicate(root)
     except RecursionError as error:
         raise syntax_error(text, *_failure(tokens, error)) from None
 

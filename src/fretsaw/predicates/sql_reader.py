@@ -54,6 +54,8 @@ class Reader(Values):
                 return same if node.key == "nullsafeeq" else ~same
             case "in" if not node.args.get("query"):
                 items = [bare(item) for item in node.expressions]
+                if len(items) == 1 and items[0].name in self.lists:
+                    return self.expression(node.this).is_in(self.lists[items[0].name])
                 listed = [None if item.key == "null" else self.value(item) for item in items]
                 return self.expression(node.this).is_in(listed)
             case "between":

@@ -4,7 +4,8 @@ Numbers stay exact, and string literals become `Text`, which each column convert
 """
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
@@ -48,6 +49,8 @@ class Values(ABC):
     text: str
     tokens: list["Token"]
     root: "Expr"
+    lists: Mapping[str, list[Any]] = field(default_factory=dict)
+    """What the names hold that stand for long lists."""
 
     @abstractmethod
     def predicate(self, node: "Expr") -> Predicate:
@@ -181,6 +184,8 @@ class Values(ABC):
         if name in _FUNCTIONS:
             operands = node.expressions if node.key == "anonymous" else [node.this]
             if len(operands) == 1 and node.args.get("expression") is None:
+                if name in ("date", "tsordstodate") and operands[0].is_string:
+                    return self.converted(operands[0], "DATE")
                 return call(_FUNCTIONS[name], self.value(operands[0]))
         raise self.unknown(node)
 
@@ -306,7 +311,9 @@ def _kind(node: "Expr") -> str:
     node = bare(node)
     if node.key == "literal":
         return "text" if node.is_string else "number"
-    return "column" if node.key in ("column", "dot") else node.key
+    if node.key in ("column", "dot"):
+        return "column"
+    return "condition" if node.key in _CONDITIONS else "expression"
 
 
 def _is_chained(node: "Expr") -> bool:
