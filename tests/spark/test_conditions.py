@@ -1,5 +1,6 @@
 """Conditions on odd data on Spark: Spark SQL, filters that it pushes, and the option `filter`."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -35,12 +36,16 @@ def ours(file: Path) -> dict[str, list[int]]:
 
 
 @pytest.fixture(scope="module")
-def odd(spark: Any, file: Path) -> Any:
-    """The rows in Spark's hands, where it has no bounds, which leave NaN out and mislead it."""
-    stored = spark.read.parquet(str(file))
-    frame = spark.createDataFrame(stored.collect(), stored.schema)
+def odd(spark: Any, file: Path) -> Iterator[Any]:
+    """The rows in Spark's hands, without the bounds, which leave NaN out and mislead it."""
+    pruning = "spark.sql.inMemoryColumnarStorage.partitionPruning"
+    before = spark.conf.get(pruning)
+    spark.conf.set(pruning, "false")
+    frame = spark.read.parquet(str(file)).coalesce(1).cache()
     frame.createOrReplaceTempView("odd")
-    return frame
+    yield frame
+    frame.unpersist()
+    spark.conf.set(pruning, before)
 
 
 # What Spark has no words for.
