@@ -27,6 +27,8 @@ BY_RULE = {
     "not list_contains(xs, 1)": [1, 3, 6, 7],
     "not array_contains(xs, 1)": [1, 3, 6, 7],
     "u8 + 1 = 256": [1],
+    "e = z": [0, 2, 3, 8],
+    "e < z": [7, 9],
 }
 
 

@@ -33,6 +33,9 @@ TABLE = pa.table(
         "z": pa.array([0.0, -0.0, 1.0, -1.0, None, 0.0, -0.0, NAN, 2.0, 0.1], pa.float64()),
         "r": pa.array([0.1, 0.2, None, 0.5, 1e-45, 3e38, -0.0, NAN, 16777216.0, 3.0], pa.float32()),
         "d": pa.array([x and Decimal(x) for x in PRICES], pa.decimal128(9, 2)),
+        "e": pa.array(
+            [Decimal(x) for x in (0, 1, 1, -1, 2, 3, 4, 5, 2, "0.10")], pa.decimal128(9, 2)
+        ),
         "s": ["abc", "ABC", "a_c", "a%c", "", None, " pad ", "Äpfel", "zebra\nline", "abcabc"],
         "t": ["abc", "abc", "a", "c", "", "x", " ", "äpfel", "line", "abc"],
         "num": ["5", "-3", "1.5", "abc", "", None, "007", "12", "1e3", "100"],
@@ -396,6 +399,11 @@ u64 > i
 u64 = 18446744073709551615
 u64 > 9223372036854775807
 d % 0.1 = 0
+e = z
+e < z
+e >= i
+e + z > 1
+e * f > 2
 d // 0.1 = 1
 d // 2 = 1
 z = -0.0
