@@ -31,7 +31,7 @@ from benchmarks.result import OURS, Result
 from benchmarks.workloads import WORKLOADS
 
 IMPORT, MEMORY, CURVE, GROWTH = "import", "memory", "curve", "growth"
-FULL_BUDGET, QUICK_BUDGET = 2.0, 1.0  # seconds of timed runs for each contestant
+FULL_BUDGET, QUICK_BUDGET = 1.5, 1.0  # seconds of timed runs for each contestant
 
 
 def main() -> int:
@@ -64,13 +64,14 @@ def _results(
     results: list[Result] = []
     for workload in WORKLOADS:
         if workload.name in names:
-            _say(f"{workload.name} ...")
+            started = perf_counter()
             able = (workload.contestants or contestants)()
             able = [reader for reader in able if _wanted(reader.name, only)]
             try:
                 results.append(measure(workload, able, scale, budget))
             except Unsupported as reason:
                 _say(f"{workload.name} is left out: {reason}")
+            _say(f"{workload.name}: {perf_counter() - started:.0f} s")
     if IMPORT in names:
         _say(f"{IMPORT} ...")
         results.append(measure_import(only, budget))

@@ -16,7 +16,7 @@ from benchmarks.contestant import Contestant, Unsupported
 from benchmarks.data.store import Scale
 from benchmarks.data.trips import trips
 from benchmarks.ours import OWN, Fretsaw, Plain
-from benchmarks.race import race, timer
+from benchmarks.race import HOPELESS, race, timer
 from benchmarks.result import OURS
 from benchmarks.same import same_rows
 
@@ -70,7 +70,7 @@ def measure_curve(
                 name: timer(partial(reader.filter, path, where, columns))
                 for name, reader in able.items()
             }
-            yield Point(projection, percent, rows, race(timers, budget), wrong)
+            yield Point(projection, percent, rows, race(timers, budget, HOPELESS), wrong)
 
 
 def _where(percent: float) -> Where:

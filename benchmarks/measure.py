@@ -17,13 +17,12 @@ from benchmarks.limit import measure_limit
 from benchmarks.need import Need
 from benchmarks.on_spark import OnSpark
 from benchmarks.pages import least_of_parquet
-from benchmarks.race import Timer, race, timer
+from benchmarks.race import HOPELESS, Timer, race, timer
 from benchmarks.result import FAILED, OTHER_ROWS, OURS, Reads, Result
 from benchmarks.same import same_rows
 from benchmarks.strides import least_of_orc
 from benchmarks.workloads.workload import Workload
 
-HOPELESS = 5.0  # times as long as the fastest: far from the best peer
 WARM_UPS = 2  # runs on Spark before those that count, besides the one that is checked
 
 

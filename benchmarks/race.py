@@ -16,6 +16,7 @@ MIN_ROUNDS = 5
 MIN_ROUNDS_IF_SLOW = 3
 MAX_ROUNDS = 200
 TRIES = 2
+HOPELESS = 5.0  # times as long as the fastest: far from the best peer
 
 Timer = Callable[[], float]
 
