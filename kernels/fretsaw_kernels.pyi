@@ -188,6 +188,45 @@ class Footer:
 def parse_footer(data: Readable) -> Footer | None:
     """What a footer says above its column chunks; None if it is unusual or damaged."""
 
+@final
+class Chunk:
+    """What a column chunk says, as the format names it."""
+
+    @property
+    def file_path(self) -> str | None: ...
+    @property
+    def is_encrypted(self) -> bool: ...
+    @property
+    def offset_index_offset(self) -> int | None: ...
+    @property
+    def offset_index_length(self) -> int | None: ...
+    @property
+    def has_column(self) -> bool:
+        """Whether it is described at all; what follows is None where it is not."""
+
+    @property
+    def physical_type(self) -> int | None: ...
+    @property
+    def path(self) -> list[bytes] | None: ...
+    @property
+    def codec(self) -> int | None: ...
+    @property
+    def num_values(self) -> int | None: ...
+    @property
+    def uncompressed_size(self) -> int | None: ...
+    @property
+    def compressed_size(self) -> int | None: ...
+    @property
+    def data_page_offset(self) -> int | None: ...
+    @property
+    def dictionary_page_offset(self) -> int | None: ...
+    @property
+    def unencoded_bytes(self) -> int | None:
+        """Bytes of strings once they are decoded."""
+
+def parse_chunk(data: Readable, begin: int, end: int) -> Chunk | None:
+    """The column chunk between two bytes of a footer; None if it is unusual or damaged."""
+
 def parse_pages(data: Readable) -> Buffer | None:
     """What the headers of all pages of a buffer say, or None: seven numbers (int64) for each.
 
@@ -195,8 +234,12 @@ def parse_pages(data: Readable) -> Buffer | None:
     told), whether it refers to a dictionary, the entries of one (-1: it is none).
     """
 
-def parse_offset_index(data: Readable) -> Buffer | None:
-    """The offsets of all pages, then their sizes, then their first rows (int64), or None."""
+def parse_offset_index(data: Readable, num_rows: int, begin: int, end: int) -> Buffer | None:
+    """The first rows of all pages and the last row, then offsets, then sizes (int64), or None.
+
+    None also if they do not lie one after the other between the bytes `begin` and `end`, or do not
+    hold so many rows.
+    """
 
 @final
 class ColumnIndex:

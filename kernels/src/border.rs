@@ -6,6 +6,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyInt, PyList};
 
+use crate::chunk;
 use crate::codec::Codec;
 use crate::column::{self, Claim, Part, Segment};
 use crate::error::{self, Refusal};
@@ -19,7 +20,7 @@ use crate::value_set::{Cuts, NAN_KEY, Order, ValueSet};
 use crate::values::{Form, Physical, Target, Unit, Values};
 
 /// Both sides must speak the same protocol; fretsaw leaves other kernels alone.
-const PROTOCOL: u32 = 2;
+const PROTOCOL: u32 = 3;
 
 /// What all parts of a leaf have in common: its type, its layers, and what it becomes.
 #[pyclass(frozen, module = "fretsaw_kernels")]
@@ -472,10 +473,62 @@ fn parse_footer(py: Python<'_>, data: View) -> PyResult<Option<Footer>> {
     }))
 }
 
-/// The offsets of all pages, then their sizes, then their first rows; None as for footers.
+/// What a column chunk says, from its place in a footer on.
+#[pyclass(frozen, get_all, module = "fretsaw_kernels")]
+struct Chunk {
+    file_path: Option<String>,
+    is_encrypted: bool,
+    offset_index_offset: Option<i64>,
+    offset_index_length: Option<i64>,
+    has_column: bool,
+    physical_type: Option<i64>,
+    path: Option<Vec<Py<PyBytes>>>,
+    codec: Option<i64>,
+    num_values: Option<i64>,
+    uncompressed_size: Option<i64>,
+    compressed_size: Option<i64>,
+    data_page_offset: Option<i64>,
+    dictionary_page_offset: Option<i64>,
+    unencoded_bytes: Option<i64>,
+}
+
+/// The column chunk between two bytes of a footer; None as for footers.
 #[pyfunction]
-fn parse_offset_index(data: View) -> Option<Buffer> {
-    read(|| index::read_offset_index(data.bytes())).map(Buffer::from)
+fn parse_chunk(py: Python<'_>, data: View, begin: usize, end: usize) -> Option<Chunk> {
+    let chunk = read(|| match data.bytes().get(begin..end) {
+        Some(bytes) => chunk::Chunk::read(bytes),
+        None => error::corrupt("a chunk outside of its footer"),
+    })?;
+    let has_column = chunk.column.is_some();
+    let column = chunk.column.unwrap_or_default();
+    let path = column.path.map(|names| {
+        let names = names.iter().map(|name| PyBytes::new(py, name).unbind());
+        names.collect()
+    });
+    Some(Chunk {
+        file_path: chunk.file_path.map(str::to_owned),
+        is_encrypted: chunk.is_encrypted,
+        offset_index_offset: chunk.offset_index_offset,
+        offset_index_length: chunk.offset_index_length,
+        has_column,
+        physical_type: column.physical_type,
+        path,
+        codec: column.codec,
+        num_values: column.num_values,
+        uncompressed_size: column.uncompressed_size,
+        compressed_size: column.compressed_size,
+        data_page_offset: column.data_page_offset,
+        dictionary_page_offset: column.dictionary_page_offset,
+        unencoded_bytes: column.unencoded_bytes,
+    })
+}
+
+/// The first rows of all pages and the last row, then offsets, then sizes; None as for footers.
+///
+/// The pages lie one after the other between two bytes, and have so many rows.
+#[pyfunction]
+fn parse_offset_index(data: View, num_rows: i64, begin: i64, end: i64) -> Option<Buffer> {
+    read(|| index::read_offset_index(data.bytes(), num_rows, begin..end)).map(Buffer::from)
 }
 
 /// What the headers of pages one behind the other say, seven numbers for each; None as for footers.
@@ -545,8 +598,10 @@ fn fretsaw_kernels(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Refused>()?;
     module.add_class::<Buffer>()?;
     module.add_class::<Footer>()?;
+    module.add_class::<Chunk>()?;
     module.add_class::<ColumnIndex>()?;
     module.add_function(wrap_pyfunction!(parse_footer, module)?)?;
+    module.add_function(wrap_pyfunction!(parse_chunk, module)?)?;
     module.add_function(wrap_pyfunction!(parse_offset_index, module)?)?;
     module.add_function(wrap_pyfunction!(parse_column_index, module)?)?;
     module.add_function(wrap_pyfunction!(parse_pages, module)?)?;

@@ -2,18 +2,22 @@
 //!
 //! As with footers, what is unusual in any way is refused.
 
+use std::ops::Range;
+
 use crate::error::{Result, corrupt};
 use crate::levels::grow;
 use crate::thrift::{Field, Kind, Reader};
 
-/// The offsets of all pages, then their sizes, then their first rows.
-pub fn read_offset_index(bytes: &[u8]) -> Result<Vec<i64>> {
+/// The first rows of all pages and the last row, then their offsets, then their sizes.
+///
+/// They begin with row 0, and lie one after the other inside of the chunk.
+pub fn read_offset_index(bytes: &[u8], num_rows: i64, chunk: Range<i64>) -> Result<Vec<i64>> {
     let reader = &mut Reader::new(bytes);
     let mut places = None;
     let mut last = 0;
     while let Some(field) = reader.field(&mut last)? {
         match field.id {
-            1 if places.is_none() => places = Some(read_pages(reader, field)?),
+            1 if places.is_none() => places = Some(read_pages(reader, field, num_rows, &chunk)?),
             1 => return corrupt("an offset index that lists its pages twice"),
             _ => reader.skip(field)?,
         }
@@ -24,11 +28,17 @@ pub fn read_offset_index(bytes: &[u8]) -> Result<Vec<i64>> {
     }
 }
 
-fn read_pages(reader: &mut Reader, field: Field) -> Result<Vec<i64>> {
+fn read_pages(
+    reader: &mut Reader,
+    field: Field,
+    num_rows: i64,
+    chunk: &Range<i64>,
+) -> Result<Vec<i64>> {
     let count = reader.list_of(field, Kind::Struct)?;
     let mut numbers = Vec::new();
-    grow(&mut numbers, 3 * count)?;
-    numbers.resize(3 * count, 0);
+    grow(&mut numbers, 3 * count + 1)?;
+    numbers.resize(3 * count + 1, num_rows);
+    let (mut last_row, mut last_end) = (0, chunk.start);
     for page in 0..count {
         let (mut offset, mut size, mut row) = (None, None, None);
         let mut last = 0;
@@ -43,9 +53,18 @@ fn read_pages(reader: &mut Reader, field: Field) -> Result<Vec<i64>> {
         let (Some(offset), Some(size), Some(row)) = (offset, size, row) else {
             return corrupt("a page without offset, size or first row");
         };
-        numbers[page] = offset;
-        numbers[count + page] = size;
-        numbers[2 * count + page] = row;
+        let follows = if page == 0 { row == 0 } else { row >= last_row };
+        // An offset behind the chunk could overflow with its size.
+        if !follows || offset < last_end || offset > chunk.end || size <= 0 {
+            return corrupt("a page that does not follow the one before");
+        }
+        (last_row, last_end) = (row, offset + size);
+        numbers[page] = row;
+        numbers[count + 1 + page] = offset;
+        numbers[2 * count + 1 + page] = size;
+    }
+    if count == 0 || last_row > num_rows || last_end > chunk.end {
+        return corrupt("pages that do not fit into their chunk");
     }
     Ok(numbers)
 }
@@ -113,16 +132,35 @@ mod tests {
             0x19, 0x2C, 0x16, 8, 0x15, 100, 0x16, 0, 0, 0x16, 0xD8, 4, 0x15, 0x8C, 1, 0x16, 20, 0,
             0,
         ];
-        assert_eq!(read_offset_index(&bytes), Ok(vec![4, 300, 50, 70, 0, 10]));
+        let expected = vec![0, 10, 25, 4, 300, 50, 70];
+        assert_eq!(read_offset_index(&bytes, 25, 4..370), Ok(expected));
         for end in 0..bytes.len() {
-            assert!(read_offset_index(&bytes[..end]).is_err(), "cut at {end}");
+            let cut = read_offset_index(&bytes[..end], 25, 4..370);
+            assert!(cut.is_err(), "cut at {end}");
+        }
+        for (rows, chunk) in [(9, 4..370), (25, 5..370), (25, 4..369)] {
+            assert!(read_offset_index(&bytes, rows, chunk).is_err());
         }
     }
 
     #[test]
+    fn pages_that_overlap_or_begin_behind_row_0_are_refused() {
+        // 1: two pages, the second at 53 with 70 bytes from row 10 on
+        let mut bytes = [
+            0x19, 0x2C, 0x16, 8, 0x15, 100, 0x16, 0, 0, 0x16, 106, 0x15, 0x8C, 1, 0x16, 20, 0, 0,
+        ];
+        assert!(read_offset_index(&bytes, 25, 4..370).is_err());
+        bytes[10] = 108;
+        assert!(read_offset_index(&bytes, 25, 4..370).is_ok());
+        bytes[7] = 2;
+        assert!(read_offset_index(&bytes, 25, 4..370).is_err());
+    }
+
+    #[test]
     fn a_page_without_its_size_is_refused() {
-        assert!(read_offset_index(&[0x19, 0x1C, 0x16, 8, 0x26, 0, 0, 0]).is_err());
-        assert!(read_offset_index(&[0]).is_err());
+        let unsized_page = [0x19, 0x1C, 0x16, 8, 0x26, 0, 0, 0];
+        assert!(read_offset_index(&unsized_page, 5, 0..100).is_err());
+        assert!(read_offset_index(&[0], 5, 0..100).is_err());
     }
 
     #[test]

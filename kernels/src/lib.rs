@@ -4,6 +4,7 @@ mod bit_packing;
 #[cfg(feature = "python")]
 mod border;
 pub mod byte_stream_split;
+pub mod chunk;
 pub mod codec;
 pub mod column;
 pub mod contents;

@@ -285,6 +285,23 @@ def test_whole_row_groups_need_no_index(use: Callable[[fs.Scan], fs.Scan]) -> No
     assert trace.fallbacks == []
 
 
+@pytest.mark.parametrize("page_rows", [50, 100])
+def test_chunks_of_one_page_need_no_index(page_rows: int) -> None:
+    table = pa.table({"n": range(1000), "s": [f"{i:09}" for i in range(1000)]})
+    pages = {"data_page_size": 1, "write_batch_size": page_rows, "use_dictionary": False}
+    data = written(table, 100, **pages)
+    picked = fs.RowSelection.from_indices([7, 8, 560], 1000)
+    uses: list[Callable[[fs.Scan], fs.Scan]] = [
+        lambda scan: scan.select_rows(picked),
+        lambda scan: scan.filter(fs.col("n").is_in([7, 8, 560])),
+    ]
+    for use in uses:
+        with traced(data) as (scan, trace):
+            assert use(scan).to_arrow().equals(table.take([7, 8, 560]))
+        assert (trace.index_bytes == 0) == (page_rows == 100)
+        assert trace.fallbacks == []
+
+
 def test_whole_file_is_read_and_decoded_once() -> None:
     chunks = chunks_of(row_groups(small_file()), *COLUMNS)
     with traced(small_file()) as (scan, trace):

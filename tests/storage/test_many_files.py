@@ -17,6 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import fretsaw as fs
+import fretsaw.cache
 from tests.support.file_lists import column, part, paths_of, put
 from tests.support.formats import TURNS, writer_of
 from tests.support.pages import assert_same
@@ -130,8 +131,8 @@ def small_files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-def name_at(root: Path, ordinal: int) -> str:
-    return str(root / f"{ordinal:05}.parquet")
+def name_at(root: Path, ordinal: int, digits: int = 5) -> str:
+    return str(root / f"{ordinal:0{digits}}.parquet")
 
 
 def test_head_of_many_files_opens_a_handful(small_files: Path) -> None:
@@ -142,6 +143,49 @@ def test_head_of_many_files_opens_a_handful(small_files: Path) -> None:
     with fs.trace() as trace:
         assert fs.scan(small_files).schema.names == ["n"]
     assert len(paths_of(trace)) <= 5
+
+
+def test_footers_of_many_files_are_read_at_one_go(tmp_path: Path) -> None:
+    """All but the first, whose length nobody knows; little else is read along."""
+    paths = [put(tmp_path / f"{at}.parquet", list(range(at, at + 5))) for at in range(30)]
+    needed = sum(8 + pq.read_metadata(path).serialized_size for path in paths)
+    for scan in (fs.scan(tmp_path), fs.scan(tmp_path).filter(fs.col("n") > 100)):
+        fretsaw.cache.clear()
+        with fs.trace() as trace:
+            scan.count()
+        assert trace.requests == len(paths) + 1
+        assert needed <= trace.bytes_read <= needed + 64 * len(paths)
+
+
+@pytest.mark.parametrize("longer", [7, 500])
+def test_footers_of_other_lengths_are_read_whole(tmp_path: Path, longer: int) -> None:
+    for at in range(6):
+        note = {"note": "x" * longer * (at % 3)}
+        put(tmp_path / f"{at}.parquet", pa.table({"n": [at]}).replace_schema_metadata(note))
+    with fs.trace() as trace:
+        assert column(fs.scan(tmp_path).filter(fs.col("n") != 3)) == [0, 1, 2, 4, 5]
+    footers = [read for read in trace.log if read.why == "footer"]
+    places = [(read.path, read.offset + n) for read in footers for n in range(read.length)]
+    assert len(places) == len(set(places))  # nothing is read twice
+
+
+def test_files_are_judged_by_their_own_statistics(tmp_path: Path) -> None:
+    """Some at once, of files with one schema, two, and two conditions."""
+    rng = np.random.default_rng(5)
+    values = [sorted(rng.integers(0, 1_000, 4).tolist()) for _ in range(200)]
+    for at, numbers in enumerate(values):
+        names = ["n", "other"] if at % 50 == 7 else ["n"]
+        table = pa.table({name: pa.array(numbers, pa.int64()) for name in names})
+        put(tmp_path / f"{at:03}.parquet", table)
+    for low in (0, 300, 990):
+        expected = [n for numbers in values for n in numbers if low <= n < low + 20]
+        scan = fs.scan(tmp_path).select("n").filter(fs.col("n").is_between(low, low + 19))
+        with fs.trace() as trace:
+            assert column(scan) == expected
+        hit = {at for at, own in enumerate(values) if own[0] < low + 20 and own[-1] >= low}
+        read = {name_at(tmp_path, at, 3) for at in hit}
+        assert set(paths_of(trace, "data")) == read
+        assert scan.count() == len(expected)
 
 
 def test_count_of_many_files_reads_only_footers(small_files: Path) -> None:

@@ -116,13 +116,12 @@ def _cut(
 ) -> list[list[Part]]:
     """The parts of each leaf."""
     cuts = []
-    for place, leaf in enumerate(leaves):
-        for some in wanted:
-            cut = some.reader.cut(leaf, some.pages[place], some.rows)
-            cuts.append(cut if some.kept is None else requests.sharing(cut, some.kept, file.fetch))
-    parts = requests.run(requests.together(cuts), partial(file.fetch, allocate=allocate))
-    count = len(wanted)
-    return [parts[place : place + count] for place in range(0, len(parts), count)]
+    for some in wanted:
+        cut = some.reader.cut_leaves(leaves, some.pages, some.rows)
+        cuts.append(cut if some.kept is None else requests.sharing(cut, some.kept, file.fetch))
+    steps = requests.together(cuts)
+    by_block = requests.run(steps, partial(file.fetch, allocate=allocate))
+    return [list(parts) for parts in zip(*by_block, strict=True)]
 
 
 def _decode(

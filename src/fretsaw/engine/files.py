@@ -91,13 +91,12 @@ class OpenFile:
             if not fits_whole(rows, chunks, piece_bytes)
         ]
         steps = [
-            block.page_index(leaf, int(rows.ends[-1]))
+            block.page_indexes(leaves, int(rows.ends[-1]))
             for block, rows in (blocks[number] for number in divided)
-            for leaf in leaves
         ]
-        found = iter(requests.run(requests.together(steps), self.fetch))
-        for number in divided:
-            pages[number] = [next(found) for _ in leaves]
+        found = requests.run(requests.together(steps), self.fetch)
+        for number, indexes in zip(divided, found, strict=True):
+            pages[number] = indexes
         return pages
 
 

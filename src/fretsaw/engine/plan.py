@@ -163,12 +163,12 @@ class FilePlan:
 
     def _unproven(self, block: OpenBlock) -> BlockPlan:
         """A block of which no index is asked: nothing is known but what was found out elsewhere."""
-        every = RowSelection.all(block.block.num_rows)
-        nothing = Proof(every, RowSelection.none(every.row_count))
-        proofs = dict.fromkeys(checks_of(block.condition), nothing)
         told = None if self.planned is None else self.planned[block.block.ordinal].certain
         if isinstance(block.condition, bool):
             return BlockPlan(block.reader, block.rows, block.condition, told)
+        every = RowSelection.all(block.block.num_rows)
+        nothing = Proof(every, RowSelection.none(every.row_count))
+        proofs = dict.fromkeys(checks_of(block.condition), nothing)
         proof = prove(block.condition, proofs.__getitem__)  # the numbers of rows are known
         rows, certain = block.rows & proof.possible, proof.certain if told is None else told
         if not (rows & ~certain).selects_any():

@@ -41,7 +41,8 @@ class Planner:
                 "rows cannot be numbered in a split whose scan dropped files by their folders: "
                 "call with_row_index() or select_rows() before splits()"
             )
-        self.entries, self.verdicts, self._paths_decide = by_paths(self.listing, self.query)
+        # Where paths decide, every row matches of the files that they leave.
+        self.entries, self.verdicts, self.paths_decide = by_paths(self.listing, self.query)
         opened = request.opened
         if opened is not None and opened.source.closed:
             opened = None
@@ -135,7 +136,7 @@ class Planner:
         """What is left to be checked of the rows of a file."""
         if self.corrupt.may_skip:
             self.columns.of(file)
-        if self.query.predicate is None or self._paths_decide:
+        if self.query.predicate is None or self.paths_decide:
             return True
         condition = self.columns.condition(file)
         return condition if self._numbers is None else in_file(condition, start, file.num_rows)

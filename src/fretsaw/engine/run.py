@@ -130,7 +130,7 @@ class Execution(Generic[T_co]):
                 self._advance(may_wait=True)
         finally:
             finding = [c.finding for c in self._candidates if c.finding is not None]
-            decoding = [task for piece in self._pieces for task in piece.tasks]
+            decoding = [task for piece in self._pieces for _, task in piece.tasks]
             threads.abandon([*finding, *decoding])
             buffer_pool.release()
 
@@ -149,7 +149,7 @@ class Execution(Generic[T_co]):
             self._pieces = deque([piece])
             for other in behind:
                 if other.found[0].work.file is file:
-                    threads.abandon(other.tasks)
+                    threads.abandon(task for _, task in other.tasks)
                 else:
                     self._pieces.append(other)
             return []

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
 import pyarrow as pa
 
@@ -91,18 +91,23 @@ class Piece:
     """Rows of one or more blocks of a file that are being decoded."""
 
     found: list[FoundRows]
-    tasks: list[threads.Task[list[pa.ChunkedArray]]]
+    tasks: list["Decoding"]
     size: float
     window: Window
     """What was left of the window before these rows."""
 
     def result(self) -> Any:
-        arrays = [array for task in self.tasks for array in task.result()]
         first = self.found[0].work
+        arrays: list[pa.ChunkedArray] = [None] * len(first.shape.leaves)
+        for places, task in self.tasks:
+            for place, array in zip(places, task.result(), strict=True):
+                arrays[place] = array
         return first.shape.result(arrays, self._rows(), first.first_row)
 
     def _rows(self) -> RowSelection:
         """The rows of all blocks, counted from where the first one begins."""
+        if len(self.found) == 1:
+            return self.found[0].wanted.rows
         parts: list[RowSelection] = []
         end = self.found[0].work.first_row
         for some in self.found:
@@ -120,42 +125,53 @@ def found_rows(
     kept: Kept | None,
 ) -> FoundRows:
     """Rows to decode, and how many bytes their pages are."""
-    hits = [index.overlapping(rows.starts, rows.ends) for index in pages]
-    both = list(zip(pages, hits, strict=True))
-    stored = [int(index.sizes[hit].sum()) for index, hit in both]
-    size = sum(index.width * float(index.row_counts[hit].sum()) for index, hit in both)
+    hits = [index.hit(rows.starts, rows.ends) for index in pages]
+    stored = [size for size, _ in hits]
+    size = sum(index.width * count for index, (_, count) in zip(pages, hits, strict=True))
     return FoundRows(work, Wanted(work.plan.reader, rows, pages, kept), decoded, stored, size)
 
 
-def start_decoding(
-    found: Sequence[FoundRows], starter: threads.Starter
-) -> Iterator[threads.Task[list[pa.ChunkedArray]]]:
+Decoding: TypeAlias = tuple[Sequence[int], threads.Task[list[pa.ChunkedArray]]]
+"""Some leaves by their places in the shape, and what decodes them."""
+
+
+def start_decoding(found: Sequence[FoundRows], starter: threads.Starter) -> Iterator[Decoding]:
     """Begin to decode rows: a task for each group of leaves."""
     file, leaves = found[0].work.file, found[0].work.shape.leaves
     sizes = [sum(of_leaf) for of_leaf in zip(*(some.stored for some in found), strict=True)]
-    is_decoded = [any(leaf.leaf_index in some.decoded for some in found) for leaf in leaves]
-    for group in _groups(sizes, is_decoded):
-        part = slice(group.start, group.stop)
-        wanted = [replace(some.wanted, pages=some.wanted.pages[part]) for some in found]
-        if is_decoded[group.start]:
-            leaf = leaves[group.start]
-            before = [some.decoded.get(leaf.leaf_index) for some in found]
-            yield starter.start(sizes[group.start], _reuse, file, leaf, wanted, before)
+    missing = []
+    for place, leaf in enumerate(leaves):
+        before = [some.decoded.get(leaf.leaf_index) for some in found]
+        if any(before):
+            wanted = [_only(some.wanted, [place]) for some in found]
+            yield [place], starter.start(sizes[place], _reuse, file, leaf, wanted, before)
         else:
-            yield starter.start(sum(sizes[part]), decode, file, leaves[part], wanted)
+            missing.append(place)
+    for group in _groups(missing, sizes):
+        wanted = [_only(some.wanted, group) for some in found]
+        size = sum(sizes[place] for place in group)
+        read = [leaves[place] for place in group]
+        yield group, starter.start(size, decode, file, read, wanted)
 
 
-def _groups(sizes: Sequence[int], is_decoded: Sequence[bool]) -> Iterator[range]:
-    """Neighbouring leaves that are decoded together; one that is decoded already stays alone."""
-    begin, total = 0, 0
-    for position, size in enumerate(sizes):
-        alone = is_decoded[position] or is_decoded[begin]
-        if position > begin and (alone or total + size > GROUP_BYTES):
-            yield range(begin, position)
-            begin, total = position, 0
-        total += size
-    if sizes:
-        yield range(begin, len(sizes))
+def _only(wanted: Wanted, places: Sequence[int]) -> Wanted:
+    """The same of some leaves."""
+    pages = [wanted.pages[place] for place in places]
+    return Wanted(wanted.reader, wanted.rows, pages, wanted.kept)
+
+
+def _groups(places: Sequence[int], sizes: Sequence[int]) -> Iterator[list[int]]:
+    """Leaves that are decoded together."""
+    group: list[int] = []
+    total = 0
+    for place in places:
+        if group and total + sizes[place] > GROUP_BYTES:
+            yield group
+            group, total = [], 0
+        group.append(place)
+        total += sizes[place]
+    if group:
+        yield group
 
 
 def _reuse(
@@ -170,6 +186,8 @@ def _completed(
 ) -> pa.ChunkedArray:
     """What is decoded already, and what is missing."""
     rows = wanted.rows
+    if before is not None and before.rows is rows:
+        return before.values
     known = rows & before.rows if before is not None else RowSelection.none(rows.row_count)
     missing = rows & ~known
     pieces = []

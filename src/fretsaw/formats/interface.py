@@ -19,7 +19,7 @@ from fretsaw.model.schema import SchemaNode
 from fretsaw.model.selection import RowSelection
 from fretsaw.predicates.value_set import ValueSet
 from fretsaw.storage.buffer_pool import Allocate
-from fretsaw.storage.requests import Steps
+from fretsaw.storage.requests import Steps, together
 from fretsaw.storage.source import Range
 
 Keys: TypeAlias = Sequence[int] | Sequence[bytes]
@@ -113,6 +113,17 @@ class BlockReader(ABC):
     @abstractmethod
     def cut(self, leaf: SchemaNode, pages: PageIndex, rows: RowSelection) -> Steps[Part]:
         """The bytes that hold these rows of a leaf that has these pages."""
+
+    def cut_leaves(
+        self, leaves: Sequence[SchemaNode], pages: Sequence[PageIndex], rows: RowSelection
+    ) -> Steps[list[Part]]:
+        """The same of several leaves."""
+        cuts = [self.cut(leaf, index, rows) for leaf, index in zip(leaves, pages, strict=True)]
+        return together(cuts)
+
+    def page_indexes(self, leaves: Sequence[SchemaNode], until: int) -> Steps[list[PageIndex]]:
+        """The pages of several leaves, as `page_index` has them."""
+        return together([self.page_index(leaf, until) for leaf in leaves])
 
     def page_index(self, leaf: SchemaNode, until: int) -> Steps[PageIndex]:
         """The pages of the leaf's chunk, at least those before the row `until`; or all as one."""

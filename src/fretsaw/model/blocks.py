@@ -76,6 +76,16 @@ class PageIndex:
         """How many rows each page has."""
         return self.boundaries[1:] - self.boundaries[:-1]
 
+    def hit(self, starts: Int64s, ends: Int64s) -> tuple[int, int]:
+        """The bytes and the rows of all pages that hold a row of some runs, of which there is one.
+
+        The runs are sorted and disjoint.
+        """
+        if len(self.sizes) == 1:
+            return int(self.sizes[0]), int(self.boundaries[1])
+        pages = self.overlapping(starts, ends)
+        return int(self.sizes[pages].sum()), int(self.row_counts[pages].sum())
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Bounds:

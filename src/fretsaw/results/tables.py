@@ -96,7 +96,7 @@ def count(planner: Planner) -> int:
     """How many rows the result has."""
     planner.columns.check()
     query = planner.query
-    if query.predicate is not None:
+    if query.predicate is not None and (query.window or not planner.paths_decide):
         return sum(run(planner, lambda _: RowCount(), COUNT_PIECE))
     if planner.reads_whole_files:
         planner.files.expect_all()

@@ -4,6 +4,7 @@ import datetime
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import TypeAlias
 from urllib.parse import unquote
 
@@ -19,8 +20,13 @@ _HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"
 
 def folders_of(path: str, root: str) -> tuple[tuple[str, str | None], ...]:
     """The `key=value` folders of a file below a root."""
-    folders = os.path.dirname(path)[len(os.path.dirname(os.path.join(root, ""))) :].split(os.sep)
-    pairs = [folder.split("=", 1) for folder in folders if "=" in folder.strip("=")]
+    folder = path.rpartition(os.sep)[0]
+    return _pairs_of(folder[len(os.path.dirname(os.path.join(root, ""))) :])
+
+
+@lru_cache
+def _pairs_of(folders: str) -> tuple[tuple[str, str | None], ...]:
+    pairs = [each.split("=", 1) for each in folders.split(os.sep) if "=" in each.strip("=")]
     return tuple(
         (unquote(key), None if value == _HIVE_NULL else unquote(value)) for key, value in pairs
     )

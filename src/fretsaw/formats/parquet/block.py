@@ -9,10 +9,10 @@ import numpy as np
 import pyarrow as pa
 
 from fretsaw.errors import FileFormatError
-from fretsaw.formats.interface import BlockReader, Keys, PageFacts
+from fretsaw.formats.interface import BlockReader, Keys, PageFacts, Part
 from fretsaw.formats.parquet.bloom import may_contain, stored_values
 from fretsaw.formats.parquet.chunk import Chunk, UnreadableChunk, chunk_of
-from fretsaw.formats.parquet.cut import ParquetPart, cut
+from fretsaw.formats.parquet.cut import ParquetPart, cut, whole_part
 from fretsaw.formats.parquet.decode import decode_segments
 from fretsaw.formats.parquet.dictionary import dictionary_segment, is_only_dictionary
 from fretsaw.formats.parquet.file import ParquetFile
@@ -27,8 +27,9 @@ from fretsaw.formats.parquet.index import (
     told_pages,
 )
 from fretsaw.formats.parquet.inside import page_facts
+from fretsaw.formats.parquet.outline import StoredChunk
 from fretsaw.formats.parquet.pages import Page
-from fretsaw.formats.parquet.statistics import header_bounds, page_bounds
+from fretsaw.formats.parquet.statistics import header_bounds, page_bounds, says_bounds
 from fretsaw.model.blocks import Block, Bounds, PageIndex
 from fretsaw.model.schema import SchemaNode
 from fretsaw.model.selection import RowSelection
@@ -46,6 +47,7 @@ class RowGroup(BlockReader):
         self.block = block
         self._file = file
         self._chunks: dict[tuple[int, bool], Chunk] = {}
+        self._places: dict[int, StoredChunk] = {}
         self._wholes: dict[int, PageIndex] = {}
         self._indexes: dict[int, PageIndex] = {}
 
@@ -69,13 +71,36 @@ class RowGroup(BlockReader):
         if place is None:
             with self._file.errors.of(self.name_of(leaf)):
                 return (yield from self._hopped(leaf, until))
+        if self._is_one_page(leaf, place[1]):
+            return self.whole_chunk(leaf)
         (data,) = yield Request([place], "index")
-        with self._file.errors.of(f"the offset index of {self.name_of(leaf)}"):
+        return self._read_index(leaf, data)
+
+    def _read_index(self, leaf: SchemaNode, data: pa.Buffer) -> PageIndex:
+        try:
             return self.read_index(leaf, data)
+        except InvalidIndex:
+            with self._file.errors.of(f"the offset index of {self.name_of(leaf)}"):
+                raise
+
+    def page_indexes(self, leaves: Sequence[SchemaNode], until: int) -> Steps[list[PageIndex]]:
+        asked: dict[int, tuple[SchemaNode, Range]] = {}
+        for leaf in leaves:
+            place = self._offset_index_place(leaf)
+            if place is None:
+                return (yield from super().page_indexes(leaves, until))
+            is_known = leaf.leaf_index in self._indexes
+            if not is_known and not self._is_one_page(leaf, place[1]):
+                asked[leaf.leaf_index] = leaf, place
+        if asked:
+            found = yield Request([place for _, place in asked.values()], "index")
+            for (leaf, _), data in zip(asked.values(), found, strict=True):
+                self._read_index(leaf, data)
+        return [self._indexes.get(leaf.leaf_index) or self.whole_chunk(leaf) for leaf in leaves]
 
     def index_at(self, leaf: SchemaNode) -> Sequence[Range]:
         place = self._offset_index_place(leaf)
-        return () if place is None else (place,)
+        return () if place is None or self._is_one_page(leaf, place[1]) else (place,)
 
     def _hopped(self, leaf: SchemaNode, until: int) -> Steps[PageIndex]:
         """The pages by their headers: each chunk is gone through once, as far as is needed."""
@@ -118,10 +143,12 @@ class RowGroup(BlockReader):
 
     def describe_pages(self, leaf: SchemaNode) -> Steps[PageFacts]:
         chunk, index, bounds = self._chunk(leaf), None, None
+        place = self._offset_index_place(leaf)
         if self.index_places(leaf):
-            (index,), bounds = yield from bounds_of_pages(self._file, [self], leaf)
-        elif self._offset_index_place(leaf):
-            index = yield from self.page_index(leaf, self.block.num_rows)
+            (index,), bounds = yield from bounds_of_pages(self._file, [self], leaf, every=True)
+        elif place is not None:
+            (data,) = yield Request([place], "index")
+            index = self._read_index(leaf, data)
         with self._file.errors.of(self.name_of(leaf)):
             return (yield from page_facts(self._file, self.block, chunk, index, bounds))
 
@@ -129,6 +156,17 @@ class RowGroup(BlockReader):
         with self._file.errors.of(self.name_of(leaf)):
             is_dictionary = partial(self._is_only_dictionary, leaf)
             return (yield from cut(self._chunk(leaf), pages, rows, is_dictionary))
+
+    def cut_leaves(
+        self, leaves: Sequence[SchemaNode], pages: Sequence[PageIndex], rows: RowSelection
+    ) -> Steps[list[Part]]:
+        if any(len(index.sizes) > 1 for index in pages):
+            return (yield from super().cut_leaves(leaves, pages, rows))
+        chunks = [self._chunk(leaf) for leaf in leaves]
+        places = [(chunk.start, chunk.end - chunk.start) for chunk in chunks]
+        buffers = yield Request(places, "data")
+        each = zip(chunks, pages, buffers, strict=True)
+        return [whole_part(chunk, index, rows, buffer) for chunk, index, buffer in each]
 
     def name_of(self, leaf: SchemaNode) -> str:
         """What messages call the chunk of a leaf."""
@@ -141,6 +179,13 @@ class RowGroup(BlockReader):
         offsets = self._offset_index_place(leaf)
         return [offsets, columns] if offsets and columns else []
 
+    def tells_all(self, leaf: SchemaNode) -> bool:
+        """Whether statistics say what the indexes would: those of a chunk of one page."""
+        column = self._file.indexed(self.block, leaf).meta_data
+        place = self._offset_index_place(leaf)
+        is_one_page = place is not None and self._is_one_page(leaf, place[1])
+        return is_one_page and column is not None and says_bounds(column.statistics)
+
     def read_index(self, leaf: SchemaNode, offset_index_data: pa.Buffer) -> PageIndex:
         """The pages of a leaf by its offset index, kept for whoever asks next."""
         found = offset_index(offset_index_data.to_pybytes(), self.whole_chunk(leaf))
@@ -149,6 +194,8 @@ class RowGroup(BlockReader):
 
     def told_by_headers(self, leaf: SchemaNode) -> Steps[tuple[PageIndex, Bounds] | None]:
         """The pages of a chunk without any index, and what their headers say of their values."""
+        if self._offset_index_place(leaf) is not None:
+            return None
         key = (self._file.token, self.block.ordinal, leaf.leaf_index, leaf.as_stored, "told")
         known = cast(_Told | None, PAGES.get(key))
         if known is None:
@@ -163,7 +210,7 @@ class RowGroup(BlockReader):
         return known.index, bounds
 
     def _read_headers(self, leaf: SchemaNode) -> Steps["_Told"]:
-        if self._offset_index_place(leaf) is not None or self._file.order(leaf) is None:
+        if self._file.order(leaf) is None:
             return _Told((), None)
         try:
             chunk = self._chunk(leaf)
@@ -185,19 +232,33 @@ class RowGroup(BlockReader):
         known = self._chunks.get((leaf.leaf_index, leaf.as_stored))
         if known is None:
             file = self._file
-            with file.errors.of(f"column {'.'.join(leaf.path)!r}"):
-                file.fields.require(leaf)
-            stored, chain = file.column(self.block, leaf), file.fields.chain(leaf)
+            file.require(leaf)
+            stored, chain = self._stored(leaf), file.fields.chain(leaf)
             try:
-                known = chunk_of(stored, self.block, leaf, chain, file.size, file.writer)
+                known = chunk_of(stored, self.block, leaf, chain, file.size, file.missing_bytes)
             except UnreadableChunk as error:
                 raise FileFormatError(f"{file.name}: {self.name_of(leaf)} {error}") from None
             self._chunks[leaf.leaf_index, leaf.as_stored] = known
         return known
 
+    def _stored(self, leaf: SchemaNode) -> StoredChunk:
+        known = self._places.get(leaf.leaf_index)
+        if known is None:
+            known = self._places[leaf.leaf_index] = self._file.stored(self.block, leaf)
+        return known
+
     def _offset_index_place(self, leaf: SchemaNode) -> tuple[int, int] | None:
-        stored = self._file.column(self.block, leaf)
+        stored = self._stored(leaf)
         return _place(stored.offset_index_offset, stored.offset_index_length)
+
+    def _is_one_page(self, leaf: SchemaNode, index_length: int) -> bool:
+        """Whether an offset index is too short to list two pages: then nobody need read it.
+
+        Each of two would take 6 bytes and an offset no shorter than the first one's, all 3 more.
+        """
+        offset = self._stored(leaf).data_page_offset or 0
+        offset_length = (max(1, (2 * offset).bit_length()) + 6) // 7
+        return index_length < 15 + 2 * offset_length
 
     def _is_only_dictionary(self, leaf: SchemaNode) -> bool:
         column = self._file.probed(self.block, leaf)
@@ -205,10 +266,8 @@ class RowGroup(BlockReader):
 
     def _width(self, leaf: SchemaNode) -> float:
         """Bytes of one decoded row; dictionaries make what is stored much smaller than that."""
-        stored = self._file.column(self.block, leaf).meta_data
-        size = stored.total_uncompressed_size or 0
-        if stored.size_statistics is not None:
-            size = max(size, stored.size_statistics.unencoded_byte_array_data_bytes or 0)
+        stored = self._stored(leaf)
+        size = max(stored.uncompressed_size or 0, stored.unencoded_bytes or 0)
         stated = max(0, size) / max(1, self.block.num_rows)
         return max(stated, _DECODED_WIDTH.get(leaf.physical_type or "", 16))
 
@@ -227,18 +286,25 @@ class _Told:
 
 
 def bounds_of_pages(
-    file: ParquetFile, row_groups: Sequence[RowGroup], leaf: SchemaNode
+    file: ParquetFile, row_groups: Sequence[RowGroup], leaf: SchemaNode, every: bool = False
 ) -> Steps[tuple[list[PageIndex | None], Bounds]]:
     """The pages of a leaf's chunks, and what column indexes or headers say of their values.
 
-    All column indexes are turned into bounds at once.
+    All column indexes are turned into bounds at once; not `every` one is read, if it says nothing
+    new.
     """
-    places = [row_group.index_places(leaf) for row_group in row_groups]
+    places = [
+        row_group.index_places(leaf) if every or not row_group.tells_all(leaf) else []
+        for row_group in row_groups
+    ]
     wanted = [place for both in places for place in both]
     buffers = iter((yield Request(wanted, "index")) if wanted else ())
     unindexed = [each for each, both in zip(row_groups, places, strict=True) if not both]
     steps = [row_group.told_by_headers(leaf) for row_group in unindexed]
     by_headers = iter((yield from together(steps)) if steps else ())
+    if not wanted and len(row_groups) == 1:
+        described = next(by_headers)
+        return ([None], Bounds.unknown([])) if described is None else ([described[0]], described[1])
     pages: list[PageIndex | None] = []
     told: dict[int, Bounds] = {}
     indexed, indexes = [], []

@@ -1,11 +1,9 @@
 """A column chunk: one leaf of one row group, held against the file before it is read."""
 
 from dataclasses import dataclass
-from typing import Any
 
 from fretsaw.formats.parquet.chain import Chain
-from fretsaw.formats.parquet.outline import chunk_start
-from fretsaw.formats.parquet.writer import Writer
+from fretsaw.formats.parquet.outline import StoredChunk, chunk_start
 from fretsaw.model.blocks import Block
 from fretsaw.model.schema import SchemaNode
 
@@ -29,28 +27,30 @@ class UnreadableChunk(ValueError):
 
 
 def chunk_of(
-    stored: Any, block: Block, leaf: SchemaNode, chain: Chain, size: int, writer: Writer
+    stored: StoredChunk, block: Block, leaf: SchemaNode, chain: Chain, size: int, more: int
 ) -> Chunk:
-    """The chunk of a leaf, as the footer of a file of this size has it."""
-    if stored.crypto_metadata is not None or stored.meta_data is None:
+    """The chunk of a leaf, as the footer of a file of this size has it.
+
+    It may go on for some bytes `more` than that says.
+    """
+    if stored.is_encrypted or not stored.has_column:
         raise UnreadableChunk("is encrypted; select other columns or decrypt it first")
     if stored.file_path:
         raise UnreadableChunk(f"is stored in another file, {stored.file_path!r}; scan that")
-    column = stored.meta_data
-    start = chunk_start(column)
-    end = start + (column.total_compressed_size or 0)
-    values = column.num_values
+    start = chunk_start(stored)
+    end = start + (stored.compressed_size or 0)
+    values, codec, kind = stored.num_values, stored.codec, stored.physical_type
     if not 0 <= start < end <= size or values is None or values < 0:
         raise UnreadableChunk(
             f"claims {values} values in the bytes {start} to {end} of a file of {size}; "
             f"it is truncated or corrupt, write or copy it again"
         )
-    if column.codec is None or column.type != chain.elements[-1].type:
+    if codec is None or kind is None or kind != chain.elements[-1].type:
         raise UnreadableChunk(
             "has no codec, or a type other than in the schema; "
             "it is corrupt, write or copy it again"
         )
-    path = column.path_in_schema
+    path = stored.path
     if path is not None and path != [name.encode() for name in leaf.physical_path]:
         raise UnreadableChunk(
             f"names itself {b'.'.join(path).decode(errors='replace')!r}; "
@@ -61,13 +61,5 @@ def chunk_of(
             f"claims {values} values for {block.num_rows} rows; "
             f"it is corrupt, write or copy it again"
         )
-    return Chunk(
-        leaf=leaf,
-        chain=chain,
-        physical_type=column.type,
-        block=block.ordinal,
-        num_values=values,
-        codec=column.codec,
-        start=start,
-        end=min(end + writer.missing_bytes, size),
-    )
+    end = min(end + more, size)
+    return Chunk(leaf, chain, kind, block.ordinal, values, codec, start, end)

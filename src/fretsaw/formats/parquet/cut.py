@@ -113,6 +113,8 @@ def cut(
 
     Where all of its pages use the dictionary, that is likely to be read as well.
     """
+    if len(pages.sizes) == 1:
+        return (yield from _whole(chunk, pages, rows))
     keep = pages.overlapping(rows.starts, rows.ends).nonzero()[0]
     if pages.records_go_on:
         keep = np.arange(pages.boundaries[:-1].searchsorted(rows.ends[-1], side="right"))
@@ -184,6 +186,13 @@ def fetch_dictionary(chunk: Chunk, pages: PageIndex) -> Steps[PageRun]:
 
 def _whole(chunk: Chunk, pages: PageIndex, rows: RowSelection) -> Steps[ParquetPart]:
     (buffer,) = yield Request([(chunk.start, chunk.end - chunk.start)], "data")
+    return whole_part(chunk, pages, rows, buffer)
+
+
+def whole_part(
+    chunk: Chunk, pages: PageIndex, rows: RowSelection, buffer: pa.Buffer
+) -> ParquetPart:
+    """The selected rows of a chunk all of which was fetched."""
     last = rows.row_count if chunk.leaf.is_repeated else int(rows.ends[-1])
     run = PageRun(buffer, chunk.num_values)
     return ParquetPart(

@@ -6,13 +6,14 @@ Arrow is asked once for many files.
 
 import base64
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, SupportsIndex
 
 import pyarrow as pa
 
 from fretsaw.errors import FileFormatError
 from fretsaw.formats.interface import ReadOptions
 from fretsaw.formats.parquet import metadata
+from fretsaw.formats.parquet.arrow_hint import peek_field
 from fretsaw.formats.parquet.chain import Chain, chain
 from fretsaw.formats.parquet.compiled import CompiledDecoder, compiled_decoder
 from fretsaw.formats.parquet.decode import ARROW_SCHEMA, open_small, schema_footer
@@ -29,8 +30,27 @@ from fretsaw.formats.parquet.writer import writer_of
 from fretsaw.model.locks import once
 from fretsaw.model.schema import SchemaNode
 
+_MANY = 32  # one field in so many is worth looking for by itself
 # What Arrow raises for a schema that it does not take, and what is raised here.
 _REFUSED = (pa.ArrowException, OSError, Ambiguous, FileFormatError)
+
+
+class Names(list[str]):
+    """The names of fields, each looked up without a walk over all: there may be ten thousand."""
+
+    @once
+    def _places(self) -> dict[str, int]:
+        """The first place of each."""
+        last = len(self) - 1
+        return dict(zip(reversed(self), range(last, -1, -1), strict=True))
+
+    def count(self, name: str) -> int:
+        if len(self._places) == len(self):
+            return int(name in self._places)
+        return super().count(name)
+
+    def index(self, name: str, *between: SupportsIndex) -> int:
+        return super().index(name, *between) if between else self._places[name]
 
 
 class Fields:
@@ -38,7 +58,7 @@ class Fields:
 
     def __init__(self, footer: Footer, options: ReadOptions) -> None:
         names, begins = footer.outline.names, footer.spans.begins.tolist()
-        self.names = [names[begin] for begin in begins]
+        self.names = Names(str(names[begin]) for begin in begins)
         self.footer = footer
         """That of one of the files."""
         self._encoded = footer.key_values.get(ARROW_SCHEMA)
@@ -68,6 +88,11 @@ class Fields:
         if positions and all(position in self._unreadable for position in positions):
             raise self._unreadable[positions[0]]
         return [self._described.get(position) or self._blank(position) for position in positions]
+
+    @property
+    def has_unreadable(self) -> bool:
+        """Whether there are fields, of those that were described, that cannot be read."""
+        return bool(self._unreadable)
 
     def require(self, leaf: SchemaNode) -> None:
         """Raise what is wrong with the field of a leaf, if something is."""
@@ -135,8 +160,7 @@ class Fields:
         spans, outline = self.footer.spans, self.footer.outline
         stored = [outline.elements(spans.begins[place], spans.ends[place]) for place in positions]
         elements = [for_arrow(field) for field in stored]
-        known = self._arrow_schema
-        hint = None if known is None else pa.schema([known.field(place) for place in positions])
+        hint = self._hint(positions)
         empty = pa.py_buffer(metadata.footer_bytes(schema_footer(elements, hint)))
         schema = open_small(empty, None, self._options).schema_arrow
         for position, own, field in zip(positions, stored, schema, strict=True):
@@ -145,6 +169,16 @@ class Fields:
             for leaf, element in zip(node.leaves(), leaves, strict=False):
                 self._leaves[leaf.leaf_index] = element, chain(node, leaf, as_text(element))
             self._described[position] = field, node
+
+    def _hint(self, positions: Sequence[int]) -> pa.Schema | None:
+        """What the writer's Arrow schema says of these fields."""
+        if self._encoded is not None and len(positions) * _MANY < len(self.names):
+            names, encoded = self.names, self._encoded
+            fields = [peek_field(encoded, p, len(names), names[p]) for p in positions]
+            if all(field is not None for field in fields):
+                return pa.schema(fields)
+        known = self._arrow_schema
+        return None if known is None else pa.schema([known.field(place) for place in positions])
 
     @once
     def _arrow_schema(self) -> pa.Schema | None:

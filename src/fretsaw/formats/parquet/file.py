@@ -10,6 +10,7 @@ from fretsaw.formats.parquet import metadata
 from fretsaw.formats.parquet.fields import Fields
 from fretsaw.formats.parquet.footer import Footer
 from fretsaw.formats.parquet.index import InvalidIndex
+from fretsaw.formats.parquet.outline import StoredChunk
 from fretsaw.formats.parquet.pages import CorruptPage
 from fretsaw.formats.parquet.schema import Ambiguous
 from fretsaw.formats.parquet.statistics import (
@@ -38,16 +39,27 @@ class ParquetFile:
         self.fields = fields
         self.options = options
         self.writer = writer_of(footer.outline.created_by)
+        self.missing_bytes = self.writer.missing_bytes
         self.errors = Translation(name, _CORRUPT)
         self.token = object()
         """By what the pages of its chunks are kept."""
 
-    def column(self, block: Block, leaf: SchemaNode) -> Any:
+    def stored(self, block: Block, leaf: SchemaNode) -> StoredChunk:
         """Where a chunk is, as the footer says it."""
-        return self._chunk(metadata.ColumnChunk, block, leaf)
+        try:
+            return self.footer.outline.stored(block.ordinal, leaf.leaf_index)
+        except metadata.MalformedThrift:
+            with self.errors.of("its footer"):
+                raise
+
+    def require(self, leaf: SchemaNode) -> None:
+        """Raise what is wrong with the field of a leaf, if something is."""
+        if self.fields.has_unreadable:
+            with self.errors.of(f"column {'.'.join(leaf.path)!r}"):
+                self.fields.require(leaf)
 
     def indexed(self, block: Block, leaf: SchemaNode) -> Any:
-        """The same, with what the footer says about values."""
+        """What the footer says about the values of a chunk, and where its indexes are."""
         return self._chunk(metadata.IndexedChunk, block, leaf)
 
     def probed(self, block: Block, leaf: SchemaNode) -> Any:

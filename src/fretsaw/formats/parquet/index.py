@@ -32,11 +32,19 @@ class InvalidIndex(ValueError):
 
 def offset_index(data: bytes, whole: PageIndex) -> PageIndex:
     """The pages of a chunk that has an offset index, given the chunk as one page."""
+    start, num_rows = int(whole.offsets[0]), int(whole.boundaries[-1])
+    end = start + int(whole.sizes[0])
+    kernels = load_kernels()
+    parsed = None if kernels is None else kernels.parse_offset_index(data, num_rows, start, end)
+    if parsed is not None:
+        numbers = np.frombuffer(parsed, np.int64)
+        count = len(numbers) // 3
+        places = numbers[count + 1 : 2 * count + 1], numbers[2 * count + 1 :]
+        return _divided(whole, numbers[: count + 1], *places)
     offsets, sizes, first_rows = _locations(data)
     if not len(offsets):
         raise InvalidIndex("it lists no pages")
     boundaries = np.concatenate((first_rows, whole.boundaries[-1:]))
-    start, end = whole.offsets[0], whole.offsets[0] + whole.sizes[0]
     if boundaries[0] != 0 or (boundaries[1:] < boundaries[:-1]).any():
         raise InvalidIndex("its first rows do not run from 0 up to the row group's last row")
     if (offsets > end).any():
@@ -48,11 +56,7 @@ def offset_index(data: bytes, whole: PageIndex) -> PageIndex:
 
 
 def _locations(data: bytes) -> Int64s:
-    """The offsets of pages, their sizes, their first rows: by the kernels, or else by thrift."""
-    kernels = load_kernels()
-    parsed = None if kernels is None else kernels.parse_offset_index(data)
-    if parsed is not None:
-        return np.frombuffer(parsed, np.int64).reshape(3, -1)
+    """The offsets of pages, their sizes, their first rows."""
     try:
         index: Any = metadata.decode(metadata.OffsetIndex, data)
     except metadata.MalformedThrift as error:
@@ -308,10 +312,5 @@ def _appended(numbers: Int64s, more: Int64s | Sequence[int]) -> Int64s:
 
 def _divided(whole: PageIndex, boundaries: Int64s, offsets: Int64s, sizes: Int64s) -> PageIndex:
     """The chunk as its pages; what lies before them is the dictionary."""
-    return replace(
-        whole,
-        boundaries=boundaries,
-        offsets=offsets,
-        sizes=sizes,
-        dictionary_size=int(offsets[0] - whole.offsets[0]),
-    )
+    before = int(offsets[0]) - int(whole.offsets[0])
+    return PageIndex(boundaries, offsets, sizes, whole.width, dictionary_size=before)

@@ -14,7 +14,7 @@ from fretsaw.formats.parquet import metadata
 from fretsaw.formats.parquet.chunk import Chunk
 from fretsaw.formats.parquet.file import ParquetFile, chunk_bounds_of
 from fretsaw.formats.parquet.index import rows_of
-from fretsaw.formats.parquet.outline import chunk_start
+from fretsaw.formats.parquet.outline import StoredChunk, chunk_start
 from fretsaw.formats.parquet.pages import CorruptPage, Page, hop
 from fretsaw.formats.parquet.statistics import header_bounds
 from fretsaw.formats.shared import known_counts, number_name
@@ -51,19 +51,19 @@ def chunk_facts(
 
 
 def _facts(file: ParquetFile, block: Block, nulls: int | None, leaf: SchemaNode) -> ChunkFacts:
-    stored, indexed = file.column(block, leaf), file.indexed(block, leaf)
-    column, probed = stored.meta_data, file.probed(block, leaf)
-    if column is None or probed is None or stored.crypto_metadata is not None:
+    stored, indexed = file.stored(block, leaf), file.indexed(block, leaf)
+    probed = file.probed(block, leaf)
+    if not stored.has_column or probed is None or stored.is_encrypted:
         return ChunkFacts()
     statistics = indexed.meta_data.statistics
     is_float = leaf.physical_type in ("FLOAT", "DOUBLE") or leaf.logical_type == "FLOAT16"
     return ChunkFacts(
-        codec=None if column.codec is None else number_name(_CODECS, column.codec),
+        codec=None if stored.codec is None else number_name(_CODECS, stored.codec),
         encodings=[number_name(_ENCODINGS, number) for number in probed.encodings or ()],
-        offset=chunk_start(column),
-        compressed_size=column.total_compressed_size,
-        uncompressed_size=column.total_uncompressed_size,
-        values=column.num_values,
+        offset=chunk_start(stored),
+        compressed_size=stored.compressed_size,
+        uncompressed_size=stored.uncompressed_size,
+        values=stored.num_values,
         nulls=nulls,
         nans=statistics.nan_count if statistics is not None and is_float else None,
         parts=(parts := _parts(stored, indexed, probed)),
@@ -77,13 +77,12 @@ def _untold(parts: Mapping[ChunkPart, int | None], probed: Any) -> Sequence[Chun
     return ("dictionary",) if may_refer and "dictionary" not in parts else ()
 
 
-def _parts(stored: Any, indexed: Any, probed: Any) -> dict[ChunkPart, int | None]:
+def _parts(stored: StoredChunk, indexed: Any, probed: Any) -> dict[ChunkPart, int | None]:
     """What a chunk has beside its pages."""
     found: dict[ChunkPart, int | None] = {}
-    column = stored.meta_data
-    begin = chunk_start(column)
-    if begin < (column.data_page_offset or 0):
-        found["dictionary"] = column.data_page_offset - begin
+    begin, data = chunk_start(stored), stored.data_page_offset or 0
+    if begin < data:
+        found["dictionary"] = data - begin
     if stored.offset_index_offset and stored.offset_index_length:
         found["page_index"] = stored.offset_index_length + (indexed.column_index_length or 0)
     if probed.bloom_filter_offset:

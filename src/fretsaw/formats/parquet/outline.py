@@ -4,8 +4,8 @@ The kernels find out where schema elements and column chunks are, and only those
 for are decoded. Without them, and for a footer that they refuse, thrift decodes all of them.
 """
 
-from collections.abc import Sequence
-from typing import Any, NamedTuple, TypeAlias
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, TypeAlias, cast
 
 import numpy as np
 
@@ -30,6 +30,49 @@ class RowGroup(NamedTuple):
     """Where its first column chunk begins, as far as that is said."""
 
 
+class StoredChunk(NamedTuple):
+    """Where a column chunk is and what it holds, as the footer says it."""
+
+    file_path: str | None
+    is_encrypted: bool
+    offset_index_offset: int | None
+    offset_index_length: int | None
+    has_column: bool
+    """Whether it is described at all; what follows is None where it is not."""
+    physical_type: int | None
+    path: list[bytes] | None
+    codec: int | None
+    num_values: int | None
+    uncompressed_size: int | None
+    compressed_size: int | None
+    data_page_offset: int | None
+    dictionary_page_offset: int | None
+    unencoded_bytes: int | None
+    """Bytes of strings once they are decoded."""
+
+    @classmethod
+    def of(cls, chunk: Any) -> "StoredChunk":
+        """What thrift decoded."""
+        column = chunk.meta_data or metadata.ColumnMetaData()
+        sizes = column.size_statistics
+        return cls(
+            chunk.file_path,
+            chunk.crypto_metadata is not None,
+            chunk.offset_index_offset,
+            chunk.offset_index_length,
+            chunk.meta_data is not None,
+            column.type,
+            column.path_in_schema,
+            column.codec,
+            column.num_values,
+            column.total_uncompressed_size,
+            column.total_compressed_size,
+            column.data_page_offset,
+            column.dictionary_page_offset,
+            None if sizes is None else sizes.unencoded_byte_array_data_bytes,
+        )
+
+
 def chunk_start(column: Any) -> int:
     """Where a column chunk begins: at its dictionary page, if it has one.
 
@@ -43,7 +86,7 @@ def chunk_start(column: Any) -> int:
 class ParsedOutline:
     """A footer that the kernels parsed; nothing in it is checked yet."""
 
-    def __init__(self, data: bytes, parsed: Any) -> None:
+    def __init__(self, data: bytes, parsed: Any, parse_chunk: Callable[..., Any]) -> None:
         self.length: int = parsed.length
         self.num_rows: int | None = parsed.num_rows
         self.created_by: str | None = parsed.created_by
@@ -51,6 +94,7 @@ class ParsedOutline:
         self.row_groups = list(map(RowGroup._make, parsed.row_groups))
         self._data = data
         self._parsed = parsed
+        self._parse_chunk = parse_chunk
         self._chunks: dict[tuple[type, int, int], Any] = {}
 
     @property
@@ -85,10 +129,20 @@ class ParsedOutline:
         key = kind, row_group, leaf
         known = self._chunks.get(key)
         if known is None:
-            place = row_group * (self.row_groups[0].num_columns or 0) + leaf
-            begin, end = self._places[2 * place : 2 * place + 2]
+            begin, end = self._place(row_group, leaf)
             known = self._chunks[key] = metadata.decode(kind, self._data[begin:end])
         return known
+
+    def stored(self, row_group: int, leaf: int) -> StoredChunk:
+        """Where a column chunk is."""
+        parsed = self._parse_chunk(self._data, *self._place(row_group, leaf))
+        if parsed is None:
+            return StoredChunk.of(self.chunk(metadata.ColumnChunk, row_group, leaf))
+        return cast(StoredChunk, parsed)
+
+    def _place(self, row_group: int, leaf: int) -> memoryview:
+        place = row_group * (self.row_groups[0].num_columns or 0) + leaf
+        return self._places[2 * place : 2 * place + 2]
 
     def has_schema_of(self, other: "Outline") -> bool:
         """Whether the schema elements are those of another footer."""
@@ -166,6 +220,9 @@ class DecodedOutline:
             self._footers[kind] = footer
         return footer.row_groups[row_group].columns[leaf]
 
+    def stored(self, row_group: int, leaf: int) -> StoredChunk:
+        return StoredChunk.of(self.chunk(metadata.ColumnChunk, row_group, leaf))
+
     def has_schema_of(self, other: "Outline") -> bool:
         return isinstance(other, DecodedOutline) and self._elements == other._elements
 
@@ -182,4 +239,6 @@ def read_outline(data: bytes) -> Outline:
     """The footer at the start of some bytes."""
     kernels = load_kernels()
     parsed = None if kernels is None else kernels.parse_footer(data)
-    return DecodedOutline(data) if parsed is None else ParsedOutline(data, parsed)
+    if kernels is None or parsed is None:
+        return DecodedOutline(data)
+    return ParsedOutline(data, parsed, kernels.parse_chunk)

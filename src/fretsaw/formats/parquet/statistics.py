@@ -112,9 +112,9 @@ def chunk_bounds(
     lower, upper, exact = _stored_bounds(stats, order, trusts.column_order)
     all_null = (null_counts == values) & (values > 0)
     # Bounds of no values, or no bounds of values that would have some.
-    contradicted = all_null & np.array([_says_bounds(stat) for stat in stats], np.bool_)
+    contradicted = all_null & np.array([says_bounds(stat) for stat in stats], np.bool_)
     if order is not None and order.bounds_all and not trusts.no_nulls:
-        empty = np.array([not _says_bounds(stat) for stat in stats], np.bool_)
+        empty = np.array([not says_bounds(stat) for stat in stats], np.bool_)
         contradicted |= (null_counts == 0) & empty
     bounds = _bounds(
         order,
@@ -285,7 +285,7 @@ def definition_levels(elements: Sequence[Any]) -> int:
     return 1 + sum(1 for element in elements if element.repetition_type != REQUIRED)
 
 
-def _says_bounds(stat: Any) -> bool:
+def says_bounds(stat: Any) -> bool:
     """Whether statistics have a bound, whatever it is worth."""
     if stat is None:
         return False
