@@ -510,7 +510,11 @@ def test_plans_of_several_files_count_them_all(
         (tmp_path / name).write_bytes(planned(True))
     scan = fs.scan(tmp_path).filter(col("key") == 301)
     alone = fs.scan(tmp_path / "a").filter(col("key") == 301).plan().planning_bytes
-    assert scan.plan().planning_bytes == {why: 3 * count for why, count in alone.items()}
+    together = dict(scan.plan().planning_bytes)
+    # With footers that are likely to be as long as the first, a little more is read.
+    more = together.pop("footer") - 3 * alone["footer"]
+    assert 0 <= more <= 2 * 64
+    assert together == {why: 3 * count for why, count in alone.items() if why != "footer"}
     # Of a footer that is kept, only its end is compared.
     monkeypatch.setattr(descriptor, "SETTLED_NS", 0)
     scan.plan()
