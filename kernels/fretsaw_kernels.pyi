@@ -234,7 +234,7 @@ def parse_pages(data: Readable) -> Buffer | None:
     told), whether it refers to a dictionary, the entries of one (-1: it is none).
     """
 
-def parse_offset_index(data: Readable, num_rows: int, begin: int, end: int) -> Buffer | None:
+def parse_page_places(data: Readable, num_rows: int, begin: int, end: int) -> Buffer | None:
     """The first rows of all pages and the last row, then offsets, then sizes (int64), or None.
 
     None also if they do not lie one after the other between the bytes `begin` and `end`, or do not

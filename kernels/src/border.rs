@@ -20,7 +20,7 @@ use crate::value_set::{Cuts, NAN_KEY, Order, ValueSet};
 use crate::values::{Form, Physical, Target, Unit, Values};
 
 /// Both sides must speak the same protocol; fretsaw leaves other kernels alone.
-const PROTOCOL: u32 = 3;
+const PROTOCOL: u32 = 2;
 
 /// What all parts of a leaf have in common: its type, its layers, and what it becomes.
 #[pyclass(frozen, module = "fretsaw_kernels")]
@@ -527,7 +527,7 @@ fn parse_chunk(py: Python<'_>, data: View, begin: usize, end: usize) -> Option<C
 ///
 /// The pages lie one after the other between two bytes, and have so many rows.
 #[pyfunction]
-fn parse_offset_index(data: View, num_rows: i64, begin: i64, end: i64) -> Option<Buffer> {
+fn parse_page_places(data: View, num_rows: i64, begin: i64, end: i64) -> Option<Buffer> {
     read(|| index::read_offset_index(data.bytes(), num_rows, begin..end)).map(Buffer::from)
 }
 
@@ -602,7 +602,7 @@ fn fretsaw_kernels(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<ColumnIndex>()?;
     module.add_function(wrap_pyfunction!(parse_footer, module)?)?;
     module.add_function(wrap_pyfunction!(parse_chunk, module)?)?;
-    module.add_function(wrap_pyfunction!(parse_offset_index, module)?)?;
+    module.add_function(wrap_pyfunction!(parse_page_places, module)?)?;
     module.add_function(wrap_pyfunction!(parse_column_index, module)?)?;
     module.add_function(wrap_pyfunction!(parse_pages, module)?)?;
     module.add_class::<OrcLeaf>()?;
