@@ -277,3 +277,22 @@ def test_requests_side_by_side_are_bounded(full: Lake) -> None:
     assert len(reads) > 4
     for one in reads:
         assert sum(o.began <= one.began < o.ended for o in reads if o is not one) < 2 + 1
+
+
+@pytest.mark.deep
+def test_first_rows_need_no_full_listing(lake: Lake) -> None:
+    """Against a server that pages: the second page is asked for only if it is needed."""
+    names = [f"part-{number:04}.parquet" for number in range(1100)]
+    data = parquet(0, 10)
+    for name in names:
+        obstore.put(lake._store, f"{lake._prefix}/{name}", data)
+    for hive in (True, False):
+        lake.proxy.seen.clear()
+        scan = fs.scan(f"{lake.url}/", storage_options=lake.options, hive=hive)
+        assert scan.head(3).to_arrow().num_rows == 3
+        lists = [seen for seen in lake.proxy.seen if "list-type" in seen.path]
+        assert len(lists) == 1
+        assert len(lake.proxy.reads) <= 2
+    obstore.put(lake._store, f"{lake._prefix}/z/day=1/a.parquet", data)
+    with pytest.raises(fs.SchemaMismatchError, match="lies in a folder day="):
+        fs.scan(f"{lake.url}/", storage_options=lake.options).count()

@@ -263,7 +263,8 @@ class Files:
         self._opened = opened
         self._corrupt = corrupt
         # Folders may drop the very file that settles the columns; not those of a part of a scan.
-        self._settles_apart = not is_settled and len(entries) < len(listing.entries)
+        self._has_all = entries is listing.entries or len(entries) == len(listing.entries)
+        self._settles_apart = not is_settled and not self._has_all
         self._most_rows = 0
         self._likely = 0
         self.passed_over: list[Entry] = []
@@ -289,8 +290,10 @@ class Files:
     def in_order(self, backward: bool = False) -> Iterator[OpenFile]:
         """The files that folders leave, opened as they are asked for."""
         entries, first = self._entries, self._opened
-        found = {None, *(entry.found_in for entry in self._listing.entries)}
-        found -= {entry.found_in for entry in entries}
+        found: set[str | None] = set()
+        if not self._has_all:
+            found = {None, *(entry.found_in for entry in self._listing.entries)}
+            found -= {entry.found_in for entry in entries}
         if first is not None:
             found.add(first.entry.found_in)
             entries = entries[entries.index(first.entry) + 1 :]
@@ -312,7 +315,7 @@ class Files:
     def all_in_order(self) -> Iterator[OpenFile]:
         """All files, also those that their folders rule out."""
         entries = self._listing.entries
-        if len(self._entries) == len(entries):
+        if self._has_all:
             yield from self.in_order()
             return
         like = None

@@ -72,7 +72,8 @@ class Planner:
         """Whether the first row of each plan is its place in the whole scan."""
         if self.listing.is_split:
             return self._knows_first_row
-        return self.query.numbers_rows or len(self.entries) == len(self.listing.entries)
+        has_all = self.entries is self.listing.entries
+        return self.query.numbers_rows or has_all or len(self.entries) == len(self.listing.entries)
 
     def leaves_of(self, plan: FilePlan) -> list[SchemaNode]:
         """The leaves that are read of a file: those of the result and those that are checked."""

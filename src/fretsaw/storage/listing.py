@@ -8,20 +8,25 @@ import fnmatch
 import glob
 import os
 import re
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from operator import attrgetter
-from typing import TypeAlias, cast
+from typing import TypeAlias, cast, overload
 
 import pyarrow as pa
 
-from fretsaw.errors import ColumnNotFoundError, SourceNotFoundError
-from fretsaw.model.locks import importing
+from fretsaw.errors import ColumnNotFoundError, SchemaMismatchError, SourceNotFoundError
+from fretsaw.model.locks import Lock, importing
 from fretsaw.storage.descriptor import cannot_open
 from fretsaw.storage.hive import Hive, common_type, folder_values, folders_of, require_type
 from fretsaw.storage.location import Access, Location, locate
 from fretsaw.storage.origins import absolute, is_file_object
 from fretsaw.storage.source import Identity, Origin, Version, source_name
+
+_LOOKED_AT = 1000
+"""Remote files that are looked at to find out whether folders are columns."""
 
 Sources: TypeAlias = Origin | pa.Buffer | Iterable[Origin | pa.Buffer]
 
@@ -41,12 +46,54 @@ class Entry:
     """Which file was planned with: no other one is read in its place."""
 
 
+class Entries(Sequence[Entry]):
+    """The files of a scan, listed as far as somebody looks at them."""
+
+    def __init__(self, found: Iterable[Entry]) -> None:
+        self._found = iter(found)
+        self._known: list[Entry] = []
+        self._lock = Lock()
+
+    def has(self, position: int) -> bool:
+        """Whether there are more files than so many."""
+        with self._lock:
+            self._known += islice(self._found, max(0, position + 1 - len(self._known)))
+        return position < len(self._known)
+
+    def first(self, count: int) -> list[Entry]:
+        """So many files, or all if there are fewer."""
+        self.has(count - 1)
+        return self._known[:count]
+
+    def __len__(self) -> int:
+        self.has(sys.maxsize - 1)
+        return len(self._known)
+
+    @overload
+    def __getitem__(self, at: int) -> Entry: ...
+    @overload
+    def __getitem__(self, at: slice) -> Sequence[Entry]: ...
+    def __getitem__(self, at: int | slice) -> Entry | Sequence[Entry]:
+        if isinstance(at, slice):
+            if at.stop is None and at.step is None and (at.start or 0) >= 0:
+                return Entries(islice(iter(self), at.start or 0, None))
+            return self._known[at] if len(self) else ()
+        if at < 0:
+            return self._known[at + len(self)]
+        if not self.has(at):
+            raise IndexError(at)
+        return self._known[at]
+
+    def __reduce__(self) -> tuple[type[tuple[Entry, ...]], tuple[list[Entry]]]:
+        return tuple, (list(self),)
+
+
 @dataclass(frozen=True, slots=True)
 class Listing:
     """The files of a scan, and the columns that their folders add."""
 
     name: str
-    entries: tuple[Entry, ...]
+    entries: Sequence[Entry]
     partitions: pa.Schema
     several: bool
     """Whether the scan is of more than one file."""
@@ -82,11 +129,23 @@ def list_sources(origins: Sequence[Origin], hive: Hive = True) -> Listing:
 
     `hive` says whether folders are columns, or which of them and of what types.
     """
-    entries = tuple(entry for origin in origins for entry in _entries(origin))
-    name, several = names_of(origins), len(entries) > 1
+    found = (entry for origin in origins for entry in _entries(origin))
+    name = names_of(origins)
+    if any(isinstance(origin, Location) for origin in origins):
+        known = Entries(found)
+        # As long as no folder is a column, nobody need know of all files.
+        if hive is True and not any(one.partitions for one in known.first(_LOOKED_AT)):
+            rest = (_without_folders(entry) for entry in known)
+            return Listing(name, Entries(rest), pa.schema([]), known.has(1))
+        if hive is False:
+            plain = Entries(replace(entry, partitions=()) for entry in known)
+            return Listing(name, plain, pa.schema([]), known.has(1))
+        found = iter(known)
+    entries = tuple(found)
+    several = len(entries) > 1
     if hive is False:
-        plain = tuple(replace(entry, partitions=()) for entry in entries)
-        return Listing(name, plain, pa.schema([]), several)
+        entries = tuple(replace(entry, partitions=()) for entry in entries)
+        return Listing(name, entries, pa.schema([]), several)
     keys = dict.fromkeys(key for entry in entries for key, _ in entry.partitions)
     if hive is True:
         types = {
@@ -99,6 +158,17 @@ def list_sources(origins: Sequence[Origin], hive: Hive = True) -> Listing:
         values = dict.fromkeys(dict(entry.partitions).get(key) for entry in entries)
         require_type(list(values), key, kind, name)
     return Listing(name, entries, pa.schema(dict(hive)), several)
+
+
+def _without_folders(entry: Entry) -> Entry:
+    """A file of a scan whose first files lie in no folder that is a column; nor may this one."""
+    if entry.partitions:
+        raise SchemaMismatchError(
+            f"{source_name(entry.origin)}: lies in a folder {entry.partitions[0][0]}=..., and the "
+            f"first {_LOOKED_AT} files do not; say what folders are in fs.scan(..., hive=...), "
+            "False or types by names"
+        )
+    return entry
 
 
 def nothing_in(name: str) -> SourceNotFoundError:
