@@ -28,9 +28,8 @@ def url(s3: Proxy) -> str:
 
 
 def shown(frame: Any) -> str:
-    return (
-        str(frame._jdf.queryExecution().toString()) + frame._jdf.queryExecution().logical().toJSON()
-    )
+    execution = frame._jdf.queryExecution()
+    return f"{execution.toString()}{execution.logical().toJSON()}"
 
 
 def test_frames_are_read_by_tasks(spark: Any, s3: Proxy, url: str) -> None:

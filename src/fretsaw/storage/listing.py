@@ -129,7 +129,7 @@ def list_sources(origins: Sequence[Origin], hive: Hive = True) -> Listing:
 
     `hive` says whether folders are columns, or which of them and of what types.
     """
-    found = (entry for origin in origins for entry in _entries(origin))
+    found: Iterator[Entry] = (entry for origin in origins for entry in _entries(origin))
     name = names_of(origins)
     if any(isinstance(origin, Location) for origin in origins):
         known = Entries(found)
