@@ -377,3 +377,54 @@ def test_explain_names_what_dropped_blocks() -> None:
     data = written(pa.table({"x": texts}), "parquet", [8000, 8000], compression="none")
     assert "dropped 1 by dictionary" in fs.scan(data).filter(x.ilike("AB")).explain()
     assert "dropped 1 by statistics" in fs.scan(data).filter(x.like("x%y")).explain()
+
+
+def test_explain_names_what_each_part_ruled_out() -> None:
+    count = 4000
+    table = pa.table(
+        {
+            "i": pa.array(range(count), pa.int32()),
+            "city": ["NYC" if n < 2000 else "LA" for n in range(count)],
+            "s": [str(n * 7919 % count) for n in range(count)],
+            "j": pa.array([count - n for n in range(count)], pa.int32()),
+        }
+    )
+    data = written(
+        table, "parquet", [1000] * 4, write_page_index=True, max_rows_per_page=100,
+        use_dictionary=["city"],
+    )  # fmt: skip
+    lower, part, below = col("city").lower() == "la", col("s").contains("11"), col("i") < col("j")
+    plan = fs.scan(data).filter((col("i") + 1 > 1500) & lower & part & below).plan()
+    found = {part.text: [proof for proof in part.proofs if proof[2]] for part in plan.parts}
+    assert found == {
+        repr(col("i") + 1 > 1500): [("statistics", "block", 1, 4)],
+        repr(lower): [("dictionary", "block", 1, 1)],
+        repr(part): [],
+        repr(below): [("statistics", "block", 2, 4)],
+    }
+    text = fs.scan(data).filter((col("i") + 1 > 1500) & part).explain()
+    assert f"{col('i') + 1 > 1500!r}: 1 of 4 blocks ruled out by statistics" in text
+    assert f"{part!r}: nothing rules out a row before it is tested" in text
+
+
+@pytest.mark.parametrize(
+    ("predicate", "blocks", "proven"),
+    [
+        (col("x").is_between(51, 59), [1], 0),
+        (col("x").is_between(11, 49), [], 0),
+        (col("x").is_between(11, 50), [0], 0),
+        (col("x") != 55, [0, 1], 4000),
+        (~col("x").is_between(52, 58), [0, 1], 4000),
+        (col("x") > 55, [0, 1], 0),
+        (~col("x").is_between(52, 54), [0, 1], 4000),
+    ],
+    ids=repr,
+)
+def test_ranges_ask_the_dictionary(predicate: Any, blocks: list[int], proven: int) -> None:
+    # Bounds are 10 to 90 in both, what lies between decides; a null is never certain.
+    values = [10, 50, 60, 90] * 1000 + [10, 55, None, 90] * 1000
+    data = written(pa.table({"x": pa.array(values, pa.int64())}), "parquet", [4000, 4000])
+    assert rows_of(data, predicate) == rows_of(data, predicate, indexes=False)
+    plan = fs.scan(data).filter(predicate).plan()
+    assert [block.ordinal for block in plan.blocks] == blocks
+    assert plan.proven == proven

@@ -11,11 +11,11 @@ from fretsaw.engine.plan import BlockPlan, FilePlan
 from fretsaw.engine.planner import Planner
 from fretsaw.engine.pruning import MOST_BLOCKS, Verdict
 from fretsaw.engine.request import ScanRequest
-from fretsaw.engine.summary import Amount, BlockSummary, Plan
+from fretsaw.engine.summary import Amount, BlockSummary, PartSummary, Plan
 from fretsaw.model.blocks import PageIndex
 from fretsaw.model.schema import SchemaNode
 from fretsaw.model.trace import Pruned, record_pruned, trace
-from fretsaw.predicates.condition import leaves_of
+from fretsaw.predicates.condition import checks_of, leaves_of
 from fretsaw.storage.source import source_name
 
 
@@ -29,6 +29,8 @@ class _FileSummary:
     bytes: int
     proven: int
     pruned: list[Pruned]
+    parts: dict[str, dict[tuple[str, str], tuple[int, int]]]
+    """What each part of the condition ruled out, by source and level."""
 
 
 def summarize(request: ScanRequest, piece_bytes: int) -> Plan:
@@ -59,6 +61,7 @@ def summarize(request: ScanRequest, piece_bytes: int) -> Plan:
         indexes=planner.believes_indexes,
         proven=sum(file.proven for file in files),
         pruned=(*folders, *(pruned for file in files for pruned in file.pruned)),
+        parts=_parts(files),
         planning_bytes=reads.bytes_by_reason(),
     )
 
@@ -86,6 +89,38 @@ def _of_file(planner: Planner, plan: FilePlan, piece_bytes: int) -> _FileSummary
         bytes=_all_bytes(file, leaves),
         proven=proven,
         pruned=_told(plan, verdicts, leaves),
+        parts=_of_parts(plan, verdicts),
+    )
+
+
+def _of_parts(
+    plan: FilePlan, verdicts: Sequence[Verdict]
+) -> dict[str, dict[tuple[str, str], tuple[int, int]]]:
+    """What each part of the condition of a file ruled out, by source and level."""
+    parts: dict[str, dict[tuple[str, str], tuple[int, int]]]
+    parts = {check.text: {} for check in checks_of(plan.condition)}
+    for verdict in verdicts:
+        for text, dropped, asked in verdict.parts:
+            proofs = parts.setdefault(text, {})
+            before = proofs.get((verdict.source, verdict.level), (0, 0))
+            proofs[verdict.source, verdict.level] = (before[0] + dropped, before[1] + asked)
+    return parts
+
+
+def _parts(files: Sequence[_FileSummary]) -> tuple[PartSummary, ...]:
+    """The parts of the condition of all files together."""
+    totals: dict[str, dict[tuple[str, str], tuple[int, int]]] = {}
+    for file in files:
+        for text, proofs in file.parts.items():
+            total = totals.setdefault(text, {})
+            for key, (dropped, asked) in proofs.items():
+                before = total.get(key, (0, 0))
+                total[key] = (before[0] + dropped, before[1] + asked)
+    return tuple(
+        PartSummary(text, tuple((*key, *counts) for key, counts in proofs.items()))
+        for text, proofs in totals.items()
+        # What a test says of its column may be one with what others say of it.
+        if proofs or not any(text in other for other in totals if other != text)
     )
 
 

@@ -111,7 +111,9 @@ class FilePlan:
         if not self.decisions:
             return []
         dropped = [blocks[place] for place in self.whole.none.nonzero()[0].tolist()]
-        return [Verdict("block", "statistics", len(blocks) - len(dropped), len(dropped), dropped)]
+        kept = len(blocks) - len(dropped)
+        parts = [(c.text, int(of.none.sum()), len(blocks)) for c, of in self.decisions.items()]
+        return [Verdict("block", "statistics", kept, len(dropped), dropped, parts=parts)]
 
     def block_plans(
         self, few: bool, backward: bool, leaves: Leaves = tuple

@@ -35,6 +35,7 @@ def explain(plan: "Plan") -> str:
         _line("pages", plan.pages, f"{_of(plan.pages)} in these blocks"),
         _line("bytes", plan.bytes, f"{size(plan.bytes.kept)} of {size(plan.bytes.total)}"),
         *_savings(plan),
+        *_parts(plan),
         f"  read to plan: {_reasons(plan.planning_bytes)}",
     ]
     return "\n".join(lines)
@@ -57,6 +58,20 @@ def compare(plan: "Plan", rows: int, actual: Trace) -> str:
     lines += [f"  {name:<11} {planned:>14} {found:>14}" for name, planned, found in table]
     lines += [f"  fallback: {f.column} in block {f.block}: {f.reason}" for f in actual.fallbacks]
     return explain(plan) + "\n".join(lines)
+
+
+def _parts(plan: "Plan") -> list[str]:
+    """What each part of the condition rules out by itself, and which cannot."""
+    lines = ["  parts of the condition, each by itself:"] if plan.parts else []
+    for part in plan.parts:
+        proofs = [
+            f"{dropped:,} of {asked:,} {level}s ruled out by {source}"
+            for source, level, dropped, asked in part.proofs
+            if dropped
+        ]
+        told = ", ".join(proofs) or "nothing rules out a row before it is tested"
+        lines.append(f"    {part.text}: {told}")
+    return lines
 
 
 def _savings(plan: "Plan") -> list[str]:

@@ -69,6 +69,8 @@ class Verdict:
     """The blocks that were dropped."""
     page_bytes: int = 0
     """Bytes of the pages that were dropped."""
+    parts: Sequence[tuple[str, int, int]] = ()
+    """What each part of the condition, by its text, ruled out by itself, and of how many."""
 
     def told(
         self, name: str, file: OpenFile | None = None, leaves: Sequence[SchemaNode] = ()
@@ -222,7 +224,7 @@ def by_single_values(
             (place, check)
             for place, block in enumerate(left)
             for check in checks_of(block.condition)
-            if (source == "dictionary" and _is_of_entries(check)) or _single_values(check)
+            if (_asks_entries(file, check) if source == "dictionary" else _single_values(check))
         ]
         if not asked:
             continue
@@ -240,7 +242,8 @@ def by_single_values(
             if condition is not False
         ]
         if any(answer is not None for answer in answers.values()):
-            verdicts.append(Verdict("block", source, len(left), len(dropped), dropped))
+            told = [(check.text, int(answer is False), 1) for (_, check), answer in answers.items()]
+            verdicts.append(Verdict("block", source, len(left), len(dropped), dropped, parts=told))
     return left, verdicts
 
 
@@ -296,11 +299,11 @@ def by_pages(file: OpenFile, blocks: Sequence[OpenBlock]) -> tuple[list[Indexed]
                     rows = possible[check]
                     may &= rows
                     without = ~index.overlapping(rows.starts, rows.ends) & ~none
-                    verdicts.append(_of_pages("Bloom filter", without, index))
+                    verdicts.append(_of_pages("Bloom filter", without, index, check.text))
                 certain = RowSelection.from_pages(all_match, index.boundaries)
                 found[place].proofs[check] = Proof(may, certain & may)
                 source = index.told_by or file.reader.index_name
-                verdicts.append(_of_pages(source, none, index))
+                verdicts.append(_of_pages(source, none, index, check.text))
     for block, indexed_block in zip(blocks, found, strict=True):
         verdicts += _by_both_pages(file, block.condition, indexed_block)
     return found, verdicts
@@ -324,7 +327,11 @@ def _by_both_pages(file: OpenFile, condition: Condition, found: Indexed) -> list
         certain = RowSelection.from_pages(decided.all, left.boundaries)
         found.proofs[check] = Proof(may, certain & may)
         source = left.told_by or file.reader.index_name
-        verdicts += [_of_pages(source, decided.none, index) for index in (left, right)]
+        told = (check.text, "")  # of the two columns, one tells
+        verdicts += [
+            _of_pages(source, decided.none, index, text)
+            for index, text in zip((left, right), told, strict=True)
+        ]
     return verdicts
 
 
@@ -343,9 +350,15 @@ def _answer(
     return answers.get((place, check))
 
 
-def _is_of_entries(check: AnyCheck) -> bool:
-    """Whether a computed test is decided by the entries of a dictionary."""
-    return isinstance(check, Computed) and check.only_leaf is not None
+def _asks_entries(file: OpenFile, check: AnyCheck) -> bool:
+    """Whether a test is decided by the entries of a dictionary, and perhaps null.
+
+    For ranges, which bounds decide mostly, it is not worth a round trip.
+    """
+    if isinstance(check, Computed):
+        return check.only_leaf is not None
+    is_of_values = check.on_leaf and isinstance(check.values, ValueSet) and check.fold != "all"
+    return is_of_values and (not file.source.far or bool(_single_values(check)))
 
 
 def _single_values(check: AnyCheck) -> Sequence[Key]:
@@ -382,10 +395,11 @@ def _by_dictionary(file: OpenFile, open_block: OpenBlock, check: AnyCheck) -> St
     return True if check.fold is None and never_null and found.all() else None
 
 
-def _of_pages(source: str, none: Booleans, index: PageIndex) -> Verdict:
+def _of_pages(source: str, none: Booleans, index: PageIndex, text: str) -> Verdict:
     dropped = int(none.sum())
     size = int(index.sizes[none].sum())
-    return Verdict("page", source, len(none) - dropped, dropped, page_bytes=size)
+    parts = [(text, dropped, len(none))] if text else []
+    return Verdict("page", source, len(none) - dropped, dropped, page_bytes=size, parts=parts)
 
 
 def _chunk_bytes(file: OpenFile, blocks: Sequence[Block], leaves: Sequence[SchemaNode]) -> int:

@@ -32,6 +32,15 @@ class BlockSummary:
 
 
 @dataclass(frozen=True, slots=True)
+class PartSummary:
+    """A part of the condition, and what rules out where it cannot be true."""
+
+    text: str
+    proofs: tuple[tuple[str, str, int, int], ...]
+    """For each source and level: how many are ruled out by this part alone, and of how many."""
+
+
+@dataclass(frozen=True, slots=True)
 class Plan:
     """What a scan will read, and why not the rest."""
 
@@ -58,6 +67,8 @@ class Plan:
     """Of the rows kept, how many surely match: they are not evaluated."""
     pruned: tuple[Pruned, ...] = ()
     """What each source of proofs kept and dropped, of files, blocks and pages."""
+    parts: tuple[PartSummary, ...] = ()
+    """The parts of the condition, each with what it rules out."""
     planning_bytes: dict[Why, int] = field(default_factory=dict)
     """What is read besides these pages, to plan: bytes of footers, indexes, Bloom filters and
     dictionaries."""

@@ -91,12 +91,13 @@ def _as_values(test: Test) -> Test | None:
 def _computed(test: Test | Elements, find: Find, file: str, negated: bool) -> Condition:
     """The condition of a test of what is computed, or of a pattern."""
     try:
-        truth = bind_truth(~test if negated else test, FileColumns(find))
+        asked = ~test if negated else test
+        truth = bind_truth(asked, FileColumns(find))
         found = [value.options[0] for value in truth.leaves()]
         leaves = {(leaf.leaf_index, leaf.as_stored): leaf for leaf in found}
         if not leaves:
             return _is_true(truth, test, file)
-        return _with_implied(Computed(truth, repr(test), tuple(leaves.values())))
+        return _with_implied(Computed(truth, repr(asked), tuple(leaves.values())))
     except UnfitLiteral as error:
         if isinstance(test, Test) and is_bare(test) and isinstance(test.column, Call):
             raise _no_condition(test, f"no boolean ({error})", file) from None
@@ -118,7 +119,7 @@ def _with_implied(check: Computed) -> Condition:
 
     found = implied(check.truth)
     if found is not None:
-        own = _implied_check(found)
+        own = _implied_check(found, check.text)
         if found.is_exact or found.values == NOTHING:
             return False if found.values == NOTHING else own
         sure = None if found.sure == NOTHING else replace(own, values=found.sure)
@@ -127,14 +128,14 @@ def _with_implied(check: Computed) -> Condition:
     needed = [each for each in implied_in_lists(check.truth) if each.values != EVERYTHING]
     if any(each.values == NOTHING for each in needed):
         return False
-    return every([*(_implied_check(each) for each in needed), check])
+    return every([*(_implied_check(each, check.text) for each in needed), check])
 
 
-def _implied_check(found: "Implied") -> Check:
+def _implied_check(found: "Implied", text: str) -> Check:
     leaf, above, hosts = found.leaf.options
     around = tuple(kind for host in hosts for kind in (*host.above, host.node.kind))
     fold: Fold | None = "any" if hosts else None
-    return Check(leaf, (*around, *above), found.values, fold)
+    return Check(leaf, (*around, *above), found.values, fold, text=text)
 
 
 def _is_true(truth: Bound, test: Test | Elements, file: str) -> bool:
@@ -176,7 +177,8 @@ def _check(test: Test, written: Test, found: Found, file: str, negated: bool) ->
         ) from None
     if is_absent(node) and not isinstance(found, pa.Scalar):
         return _absent_check(test, column, top, node, negated)
-    check = Check(leaf, above, values, column.fold, on_leaf=node.is_leaf)
+    text = repr(~written if negated else written)
+    check = Check(leaf, above, values, column.fold, on_leaf=node.is_leaf, text=text)
     if negated:
         # As in SQL, nothing is known not to be in a list with a null.
         unknown = test.operator == "in" and None in test.operand
@@ -207,7 +209,8 @@ def _absent_check(
     is_true = is_true and all(step.is_struct for step in missing)
     values: Values = "anything" if is_true else NOTHING
     above = kinds_above(top, around)
-    check = Check(nearest_leaf(around), above, values, column.fold, on_leaf=False)
+    leaf, text = nearest_leaf(around), repr(~test if negated else test)
+    check = Check(leaf, above, values, column.fold, on_leaf=False, text=text)
     if negated:
         check = replace(check, fold=(~check).fold)
     return False if check.values == NOTHING and check.fold != "all" else check

@@ -35,6 +35,8 @@ class Check:
     fold: Fold | None = None
     on_leaf: bool = True
     """Whether the leaf is the column itself."""
+    text: str = ""
+    """As the user wrote it."""
 
     def __invert__(self) -> "Check":
         values: Values
@@ -180,4 +182,5 @@ def _joined(same: Sequence[Condition], both: bool) -> Condition:
             left & right if both else left | right
             for left, right in zip_longest(values[::2], values[1::2], fillvalue=values[-1])
         ]
-    return replace(first, values=values[0])
+    texts = dict.fromkeys(check.text for check in same if isinstance(check, Check))
+    return replace(first, values=values[0], text=(" and " if both else " or ").join(texts))
