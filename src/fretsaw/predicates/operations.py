@@ -176,6 +176,7 @@ class Operations:
     def like(self, pattern: str, escape: str | None = None) -> Predicate:
         """Text of SQL's pattern: `%` is any text, `_` any character; `escape` takes their meaning.
 
+        >>> from fretsaw import col
         >>> col("code").like("A!_%", escape="!")
         col('code').like('A!_%', escape='!')
         """
@@ -194,6 +195,7 @@ class Operations:
     def cast(self, type: pa.DataType | str) -> "Expression":
         """The value as another type; one that does not fit is a `PredicateError`.
 
+        >>> from fretsaw import col
         >>> col("code").cast("int32") > 7
         col('code').cast('int32') > 7
         """
