@@ -10,7 +10,7 @@ from mmap import mmap
 from typing import Any
 
 from benchmarks.limit import Piece
-from benchmarks.records import ColumnIndex, OffsetIndex, PageHeader, decode
+from benchmarks.metadata import ColumnIndex, OffsetIndex, PageHeader, decode
 
 CODECS = {1: "snappy", 2: "gzip", 6: "zstd"}
 DICTIONARY_ENCODINGS = {2, 8}  # PLAIN_DICTIONARY, RLE_DICTIONARY

@@ -29,8 +29,8 @@ def contestants() -> list[Contestant]:
 
 
 def orc_contestants() -> list[Contestant]:
-    """fretsaw, and then the peers that read ORC files."""
-    return [Fretsaw(), PyarrowOrc(), Pyorc(), SparkOrc()]
+    """fretsaw with each of its decoders, and then the peers that read ORC files."""
+    return [Fretsaw(), FretsawByArrow(), PyarrowOrc(), Pyorc(), SparkOrc()]
 
 
 def spark_contestants() -> list[Contestant]:

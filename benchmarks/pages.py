@@ -31,8 +31,8 @@ from benchmarks.chunks import (
 )
 from benchmarks.conditions import Tested
 from benchmarks.contestant import RowNumbers
+from benchmarks.metadata import FileMetaData, decode
 from benchmarks.need import Need
-from benchmarks.records import FileMetaData, decode
 
 INTEGERS = {1: "<i4", 2: "<i8"}  # INT32, INT64; bounds of floats leave NaN out and prove little
 STRINGS = 6  # BYTE_ARRAY; the writer of the data shortens no bounds
