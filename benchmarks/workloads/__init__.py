@@ -9,8 +9,9 @@ from benchmarks.workloads.lakes import LAKES
 from benchmarks.workloads.nested import NESTED
 from benchmarks.workloads.orc import ORC
 from benchmarks.workloads.predicates import PREDICATES
+from benchmarks.workloads.remote import REMOTE
 from benchmarks.workloads.spark import SPARK
 from benchmarks.workloads.trips import TRIPS
 from benchmarks.workloads.writers import WRITTEN
 
-WORKLOADS = (*TRIPS, *WRITTEN, *PREDICATES, *NESTED, *LAKES, *ORC, *SPARK)
+WORKLOADS = (*TRIPS, *WRITTEN, *PREDICATES, *NESTED, *LAKES, *ORC, *REMOTE, *SPARK)
