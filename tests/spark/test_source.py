@@ -439,6 +439,24 @@ def test_types_and_folders_as_options(tmp_path: Path) -> None:
     assert found == [{"n": 1, "p": "01"}]
 
 
+def test_columns_are_dropped_and_renamed_by_options(tmp_path: Path) -> None:
+    table = pa.table({"a": [1, 2, 3], "b": ["x", "y", "z"], "s": [{"p": 1, "q": 2}] * 3})
+    pq.write_table(table, tmp_path / "file")
+    assert rows(reader(tmp_path, drop="b, s.q")) == [{"a": n, "s": {"p": 1}} for n in (1, 2, 3)]
+    # Names may change places; conditions as text keep those of the files.
+    swapped = {"rename": '{"a": "b", "b": "a"}', "drop": "s"}
+    expected = [{"b": n, "a": name} for n, name in ((1, "x"), (2, "y"), (3, "z"))]
+    assert rows(reader(tmp_path, **swapped)) == expected
+    assert rows(reader(tmp_path, filter="a > 1", **swapped)) == expected[1:]
+    pushing = reader(tmp_path, **swapped)
+    assert list(pushing.push([LessThan(("b",), 2), Not(EqualTo(("a",), "z"))])) == []
+    assert rows(pushing) == expected[:1]
+    with pytest.raises(ValueError, match="option rename"):
+        rows(reader(tmp_path, rename="a=b"))
+    with pytest.raises(fs.ColumnNotFoundError):
+        rows(reader(tmp_path, drop="nothing"))
+
+
 def test_indexes_that_lie_are_not_believed_where_that_is_asked_for(tmp_path: Path) -> None:
     (tmp_path / "lying.parquet").write_bytes(parquet_bounds(False))
     assert rows(reader(tmp_path, filter="x < 2")) == []

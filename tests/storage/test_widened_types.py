@@ -2,6 +2,7 @@
 
 import datetime as dt
 import io
+import itertools
 import math
 import pickle
 from collections.abc import Callable
@@ -615,6 +616,25 @@ def test_a_column_that_only_the_last_file_has(tmp_path: Path) -> None:
     assert fs.scan(tmp_path, types="widen").to_arrow()["n"].to_pylist() == [0, 1, 2, 2**40]
     with pytest.raises(fs.ColumnNotFoundError):
         scan.select("newer").to_arrow()
+
+
+@pytest.mark.parametrize("types", ["same", "widen"])
+def test_files_are_opened_once_to_settle_the_columns(tmp_path: Path, types: Any) -> None:
+    for at in range(12):
+        columns = {"n": [at], "new": [1.5]} if at == 11 else {"n": [at]}
+        pq.write_table(pa.table(columns), tmp_path / f"{at:02}")
+    scan = fs.scan(tmp_path, missing="null", types=types).filter("new > 1 and n > 2")
+    for asked in (scan, scan.select("n"), scan.select("new")):
+        with fs.trace() as t:
+            assert asked.schema.names in (["n", "new"], ["n"], ["new"])
+        assert len({read.path for read in t.log}) == 12
+        reads = sorted((read.path, read.offset, read.offset + read.length) for read in t.log)
+        for (path, _, end), (other, start, _) in itertools.pairwise(reads):
+            assert path != other or end <= start, "a footer is read twice"
+    # What is selected and tested is found in the first file: no other is opened for it.
+    with fs.trace() as t:
+        assert fs.scan(tmp_path, missing="null").select("n").filter("n > 2").schema.names == ["n"]
+    assert {Path(read.path).name for read in t.log} == {"00"}
 
 
 def test_types_are_same_or_widen() -> None:

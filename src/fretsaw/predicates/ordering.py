@@ -5,8 +5,10 @@ far scales and times of other units are taken apart here into wholes and rests, 
 exactly. Nulls are anything.
 """
 
+from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
+from operator import eq, ge, gt, le, lt, ne
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -20,11 +22,16 @@ from fretsaw.predicates.value_set import Booleans, float_keys
 Signs: TypeAlias = npt.NDArray[np.int8]
 """-1 where the left value is below the right one, 1 where it is above, else 0."""
 
+_OPERATORS: dict[str, Callable[[Any, Any], Any]]
+_OPERATORS = {"==": eq, "!=": ne, "<": lt, "<=": le, ">": gt, ">=": ge}
 _NEAR = 1e-12  # doubles of decimals that are closer than this are compared exactly
 
 
 def holds(operator: str, left: pa.Array, right: pa.Array) -> Booleans:
     """Whether a comparison of two columns is true; anything where one is null."""
+    numbers = _like_numbers(left, right)
+    if numbers is not None:
+        return np.asarray(_OPERATORS[operator](*numbers))
     signs = compared(left, right)
     match operator:
         case "==":
@@ -39,6 +46,16 @@ def holds(operator: str, left: pa.Array, right: pa.Array) -> Booleans:
             return np.asarray(signs > 0)
         case _:
             return np.asarray(signs >= 0)
+
+
+def _like_numbers(left: pa.Array, right: pa.Array) -> list[npt.NDArray[Any]] | None:
+    """Integers of the same sign, or times of the same unit, which compare as they are stored."""
+    kinds = left.type, right.type
+    if all(map(pa.types.is_signed_integer, kinds)):
+        return [_numpy(left), _numpy(right)]
+    if all(map(types.is_clock, kinds)) and types.tick(kinds[0]) == types.tick(kinds[1]):
+        return [_ticks(left), _ticks(right)]
+    return None
 
 
 def compared(left: pa.Array, right: pa.Array) -> Signs:
@@ -73,7 +90,7 @@ def _numpy(array: pa.Array) -> npt.NDArray[Any]:
 def _ticks(array: pa.Array) -> npt.NDArray[np.int64]:
     """Times as the integers that they are stored as."""
     narrow = array.type.bit_width == 32
-    return _numpy(array.view(pa.int32() if narrow else pa.int64())).astype(np.int64)
+    return _numpy(array.view(pa.int32() if narrow else pa.int64())).astype(np.int64, copy=False)
 
 
 def _signs(left: npt.NDArray[Any], right: npt.NDArray[Any]) -> Signs:

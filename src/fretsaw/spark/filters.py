@@ -7,7 +7,8 @@ compares null-safely. What cannot be said exactly is no predicate: Spark filters
 import datetime
 import functools
 import operator
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 from uuid import UUID
@@ -40,6 +41,17 @@ def translate(pushed: spark.Filter, columns: Sequence[SchemaNode]) -> Predicate 
         case spark.EqualNullSafe(attribute, value):
             return translate(spark.EqualTo(attribute, value), columns)
     return _comparison(pushed, columns)
+
+
+def as_stored(pushed: spark.Filter, names: Mapping[str, str]) -> spark.Filter:
+    """A filter on columns of the result on those that files have, given their names there."""
+    if isinstance(pushed, spark.Not):
+        return replace(pushed, child=as_stored(pushed.child, names))
+    first, *below = getattr(pushed, "attribute", None) or ("",)
+    if first not in names:
+        return pushed
+    renamed: dict[str, Any] = {"attribute": (names[first], *below)}
+    return replace(pushed, **renamed)
 
 
 def _negated(child: spark.Filter, columns: Sequence[SchemaNode]) -> Predicate | None:

@@ -18,7 +18,7 @@ from fretsaw.scan import Scan, scan
 from fretsaw.storage.hive import Hive
 
 NAMES = (
-    *("path", "paths", "filter", "columns", "skip", "head", "tail"),
+    *("path", "paths", "filter", "columns", "drop", "rename", "skip", "head", "tail"),
     *("splitBytes", "missing", "types", "hive", "onCorrupt", "indexes", "storageOptions"),
 )
 Missing = Literal["error", "null"]
@@ -38,6 +38,9 @@ class Options:
     paths: tuple[str, ...]
     filter: str | None = None
     columns: tuple[Path, ...] | None = None
+    dropped: tuple[Path, ...] = ()
+    renamed: Mapping[str, str] = field(default_factory=dict)
+    """Names in the result by those that the files have."""
     window: Window = field(default_factory=Window)
     split_bytes: int = SPLIT_BYTES
     missing: Missing = "error"
@@ -79,7 +82,9 @@ def parse_options(given: Mapping[str, str]) -> Options:
     return Options(
         paths=_paths(values),
         filter=values.get("filter"),
-        columns=_columns(values["columns"]) if "columns" in values else None,
+        columns=_columns("columns", values["columns"]) if "columns" in values else None,
+        dropped=_columns("drop", values["drop"]) if "drop" in values else (),
+        renamed=_names(values.get("rename", "{}")),
         window=Window(*(_count(name, values) for name in ("skip", "head", "tail"))),
         split_bytes=_bytes(values.get("splitBytes", str(SPLIT_BYTES))),
         missing=cast(Missing, _one_of("missing", values, get_args(Missing))),
@@ -105,20 +110,31 @@ def _paths(values: Mapping[str, str]) -> tuple[str, ...]:
     return cast(tuple[str, ...], tuple(paths))
 
 
-def _columns(text: str) -> tuple[Path, ...]:
+def _columns(option: str, text: str) -> tuple[Path, ...]:
     """Names with commas between them, or a JSON list of names and of lists of steps."""
     listed: list[object]
     if text.lstrip().startswith("["):
-        listed = _json_list("columns", text)
+        listed = _json_list(option, text)
     else:
         listed = [name.strip() for name in text.split(",")]
     for name in listed:
         steps = name if isinstance(name, list) else [name]
         if not steps or not all(isinstance(step, str) and step for step in steps):
             raise ValueError(
-                f"option columns: names such as 'id, address.city', or a JSON list, not {text!r}"
+                f"option {option}: names such as 'id, address.city', or a JSON list, not {text!r}"
             )
     return tuple(cast(Path, tuple(name) if isinstance(name, list) else name) for name in listed)
+
+
+def _names(text: str) -> dict[str, str]:
+    """Other names of columns, by their names."""
+    try:
+        names = json.loads(text)
+    except ValueError:
+        names = None
+    if not isinstance(names, dict) or not all(isinstance(name, str) for name in names.values()):
+        raise ValueError(f"option rename: a JSON object such as {{'old': 'new'}}, not {text!r}")
+    return names
 
 
 def _hive(text: str) -> Hive:

@@ -19,7 +19,7 @@ from fretsaw.engine.query import Window
 from fretsaw.errors import FretsawError
 from fretsaw.model.schema import SchemaNode
 from fretsaw.spark import tasks
-from fretsaw.spark.filters import translate
+from fretsaw.spark.filters import as_stored, translate
 from fretsaw.spark.options import Options, parse_options
 from fretsaw.spark.projection import paths_of
 from fretsaw.spark.report import Report
@@ -108,8 +108,19 @@ class FretsawReader(DataSourceReader):
     def __init__(self, options: Options, schema: spark.StructType) -> None:
         self._options = options
         self._schema = arrow_schema(schema)
-        self._nodes = _columns(options)
-        self._scan = options.scan().select(*paths_of(schema, self._nodes, options.missing))
+        nodes = _columns(options)
+        self._stored = {new: old for old, new in options.renamed.items()}
+        """The names that files have, by those of the result."""
+        paths = [
+            (self._stored.get(first, first), *below)
+            for first, *below in paths_of(schema, nodes, options.missing)
+        ]
+        self._nodes = [node.renamed(self._stored.get(node.name, node.name)) for node in nodes]
+        chosen = {path[0] for path in paths}
+        names = {old: new for old, new in options.renamed.items() if old in chosen}
+        self._scan = options.scan().select(*paths)
+        if names:
+            self._scan = self._scan.rename(names)
 
     def partitions(self) -> Sequence[InputPartition]:
         """What the tasks read, in the order of the rows."""
@@ -168,7 +179,8 @@ class FilteringReader(FretsawReader):
         """Take what can be applied exactly, and give back the rest."""
         for pushed in filters:
             # A window counts rows before Spark filters them.
-            predicate = None if self._options.window else translate(pushed, self._nodes)
+            stored = as_stored(pushed, self._stored)
+            predicate = None if self._options.window else translate(stored, self._nodes)
             if predicate is None:
                 yield pushed
             else:
@@ -193,6 +205,10 @@ class _PushFilters:
 def _columns(options: Options) -> Sequence[SchemaNode]:
     """The trees of the columns that the options ask for."""
     scan = options.scan() if options.columns is None else options.scan().select(*options.columns)
+    if options.dropped:
+        scan = scan.drop(*options.dropped)
+    if options.renamed:
+        scan = scan.rename(options.renamed)
     settled, _ = tasks.settle(scan.request, Report())
     return settled.nodes
 
