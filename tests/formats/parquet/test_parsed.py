@@ -18,7 +18,12 @@ import fretsaw as fs
 from fretsaw.formats.kernels import load_kernels
 from fretsaw.formats.parquet import metadata
 from fretsaw.formats.parquet.index import InvalidIndex, column_index, offset_index
-from fretsaw.formats.parquet.outline import DecodedOutline, ParsedOutline, read_outline
+from fretsaw.formats.parquet.outline import (
+    DecodedOutline,
+    ParsedOutline,
+    StoredChunk,
+    read_outline,
+)
 from fretsaw.model.blocks import PageIndex
 from tests.support.depth import in_depth
 from tests.support.kernels import without_kernels
@@ -75,6 +80,8 @@ def all_of(footer: bytes) -> Any:
             if len(counts) == 1
         ]
         chunks = [outline.chunk(kind, *place) for kind in KINDS for place in places]
+        stored = [outline.stored(*place) for place in places]
+        told = [[getattr(each, name) for name in StoredChunk._fields] for each in stored]
         orders = [bool(order) for order in outline.column_orders]
     except metadata.MalformedThrift:
         return None
@@ -83,7 +90,7 @@ def all_of(footer: bytes) -> Any:
     says = (outline.length, outline.num_rows, outline.created_by, list(outline.key_values))
     lists = (list(outline.names), outline.types.tolist(), outline.children.tolist())
     elements = outline.elements(0, len(outline.names))
-    return (*says, *lists, list(outline.row_groups), orders, elements, chunks)
+    return (*says, *lists, list(outline.row_groups), orders, elements, chunks, told)
 
 
 def changed(data: bytes, seed: int) -> Iterator[bytes]:
