@@ -149,6 +149,9 @@ impl<'a> Dictionary<'a> {
             strings.read(some, &mut entries)?;
             left -= some;
         }
+        if !strings.data.fill(1)?.is_empty() {
+            return corrupt("a dictionary with bytes of no entry");
+        }
         let Values::Bytes(entries) = entries else {
             return Err(TOO_MANY);
         };

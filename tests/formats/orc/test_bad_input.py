@@ -19,6 +19,7 @@ import fretsaw as fs
 from fretsaw import col
 from tests.support.depth import tiers
 from tests.support.hostile import Bench, check
+from tests.support.kernels import each_decoder
 from tests.support.orc_craft import (
     BLOCK_SIZE,
     BLOOM_FILTER_UTF8,
@@ -54,7 +55,7 @@ TABLE = pa.table(
     }
 )
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, each_decoder()]
 LAYOUT = {"row_index_stride": 10, "bloom_filter_columns": [1, 2]}
 PLAIN = written_at_once(TABLE, **LAYOUT)
 ZLIB = written(TABLE, 40, compression="zlib", **LAYOUT)

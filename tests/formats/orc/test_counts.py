@@ -17,6 +17,7 @@ from fretsaw import col
 from tests.formats.orc.test_predicates import OrcCase, make_file
 from tests.support import orc_craft
 from tests.support.depth import tiers
+from tests.support.kernels import each_decoder
 from tests.support.orc_craft import ROW_INDEX, STATISTICS, TYPES, Crafted, facts, read, restated
 from tests.support.orc_files import pyorc_bytes
 from tests.support.predicate_checks import check_many
@@ -40,6 +41,8 @@ from tests.support.traps import (
     of_field,
     runs_of,
 )
+
+pytestmark = each_decoder("slow")
 
 levels = pytest.mark.parametrize("level", RUNS)
 EMPTY: dict[str, Any] = {"values": 0, "has_null": False}

@@ -10,8 +10,11 @@ import pytest
 
 import fretsaw as fs
 from fretsaw import col
+from tests.support.kernels import each_decoder
 from tests.support.orc_craft import read
 from tests.support.orc_files import codec_of_pyorc, pyorc_table, with_positions
+
+pytestmark = each_decoder("slow")
 
 ROWS, STRIDE, WORDS = 30_000, 500, 15_000
 PIECE, BLOCK = 192 << 10, 2 << 10

@@ -11,12 +11,15 @@ import pytest
 import fretsaw as fs
 from fretsaw import col
 from tests.support.depth import tiers
+from tests.support.kernels import each_decoder
 from tests.support.orc_craft import (
     ROW_INDEX,
     Crafted,
     read,
     written_at_once,
 )
+
+pytestmark = each_decoder("slow")
 
 # Positions
 

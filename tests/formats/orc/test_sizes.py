@@ -16,6 +16,7 @@ from thrift.Thrift import TType
 import fretsaw as fs
 from tests.support.hostile import changed, decoded, memory, spots
 from tests.support.hostile import encoded as encoded_thrift
+from tests.support.kernels import each_decoder
 from tests.support.orc_craft import (
     ENCODINGS,
     INDEX_KINDS,
@@ -27,6 +28,8 @@ from tests.support.orc_craft import (
     written_at_once,
 )
 from tests.support.orc_damage import damaged, differences, judge, ways
+
+pytestmark = each_decoder("slow")
 
 LENGTH, SECONDARY, DICTIONARY_SIZE = 2, 5, 2
 CODECS = ("uncompressed", "zlib", "snappy", "lz4", "zstd")
