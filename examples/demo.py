@@ -302,7 +302,11 @@ def main() -> None:
     print(f"\nA column, {longest:,} values at a time: fares add up to {total:,.2f}")
 
     output = FOLDER / "dear.parquet"
-    rows = fs.scan([path for path, _ in both.values()]).filter("fare > 150").write(output)
+    rows = (
+        fs.scan([path for path, _ in both.values()])
+        .filter("fare > 150")
+        .write(output, overwrite=True)
+    )
     print(f"Written to {output}: {rows:,} rows of both files with a fare above 150")
 
     on_spark([path for path, _ in both.values()])

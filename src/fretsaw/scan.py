@@ -7,11 +7,11 @@ for. Each result opens the file, resolves the query against it, and runs it.
 import operator
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -39,7 +39,7 @@ from fretsaw.model.trace import trace
 from fretsaw.predicates.expression import Expression
 from fretsaw.predicates.logic import Predicate
 from fretsaw.storage.hive import Hive
-from fretsaw.storage.listing import Sources, names_of, origins_of
+from fretsaw.storage.listing import Listing, Sources, names_of, origins_of
 from fretsaw.storage.location import Access, StorageOptions
 
 if TYPE_CHECKING:
@@ -357,15 +357,22 @@ class Scan:
 
     def write(
         self,
-        path: str | os.PathLike[str],
+        target: str | os.PathLike[str] | BinaryIO,
         format: str | None = None,
         *,
+        compression: str | None = None,
+        row_group_size: int | None = None,
+        bloom_filters: Sequence[str] = (),
+        overwrite: bool = False,
         storage_options: StorageOptions = None,
     ) -> int:
         """Write the result to a file, which is complete or absent; how many rows it has.
 
         The format is "parquet", "orc", "csv", "json" (lines) or "arrow", by default what the
-        path's suffix says. A URL is reached by `storage_options`, by default those of the scan.
+        path's suffix says (`.csv.gz` too). A URL is reached by `storage_options`, by default those
+        of the scan; a binary file object keeps what was written and stays open. What is there
+        already is replaced only with `overwrite`, an input never. `row_group_size` counts rows,
+        `bloom_filters` names the columns that get one.
 
         >>> import pathlib, pyarrow as pa, pyarrow.parquet as pq, tempfile
         >>> folder = pathlib.Path(tempfile.mkdtemp())
@@ -377,17 +384,19 @@ class Scan:
         {"id":8,"city":null}
         """
         with importing:
-            from fretsaw.results import tables
-            from fretsaw.results.write.files import write_file
+            from fretsaw.results.write.files import write_file, write_object
             from fretsaw.results.write.formats import format_of
-            from fretsaw.results.write.places import destination
+            from fretsaw.results.write.options import WriteOptions
+            from fretsaw.results.write.places import destination, file_object
 
-        chosen, listing = format_of(path, format), self.request.listing()
+        options = WriteOptions(compression, row_group_size, bloom_filters)
+        chosen, listing = format_of(target, format), self.request.listing()
+        if not isinstance(target, str | os.PathLike):
+            sink = file_object(target, listing.entries)
+            return write_object(*self._streamed(listing), sink, chosen, options)
         access = self.request.access if storage_options is None else Access.of(storage_options)
-        place = destination(path, listing.entries, access)
-        planner = Scan(replace(self.request, sources=listing))._planner()
-        batches = tables.to_batches(tables.stream(planner, STREAM_PIECE), BATCH_ROWS)
-        return write_file(batches, planner.columns.schema, place, chosen)
+        place = destination(target, listing.entries, access)
+        return write_file(*self._streamed(listing), place, chosen, options, overwrite)
 
     def splits(self, target_bytes: int = 128 << 20) -> list["Scan"]:
         """Scans that partition this one by byte range, each of about `target_bytes`."""
@@ -423,6 +432,15 @@ class Scan:
             from fretsaw.results import tables
 
         yield from tables.stream(self._planner(), STREAM_PIECE)
+
+    def _streamed(self, listing: Listing) -> tuple[Iterator[pa.RecordBatch], pa.Schema]:
+        """The batches of the files that were listed, and their schema."""
+        with importing:
+            from fretsaw.results import tables
+
+        planner = Scan(replace(self.request, sources=listing))._planner()
+        batches = tables.to_batches(tables.stream(planner, STREAM_PIECE), BATCH_ROWS)
+        return batches, planner.columns.schema
 
     def _rows(self) -> Iterator[Iterator["Row"]]:
         with importing:

@@ -66,7 +66,7 @@ def test_a_complete_file_takes_the_place_of_the_old_one(tmp_path: Path, parts: l
     path.chmod(0o640)
     link.symlink_to(path.name)
     reader = open(path)  # noqa: SIM115
-    fs.scan(parts).select("id").head(1).write(link)
+    fs.scan(parts).select("id").head(1).write(link, overwrite=True)
     assert reader.read() == "old"
     reader.close()
     assert link.is_symlink()

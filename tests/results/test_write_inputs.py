@@ -1,6 +1,5 @@
 """What is not written: types that a format lacks, options, the inputs of a scan."""
 
-import io
 import os
 import stat
 from pathlib import Path
@@ -24,6 +23,8 @@ SUFFIXES = {
     "x.arrow": "arrow",
     "x.feather": "arrow",
     "x.ipc": "arrow",
+    "x.csv.gz": "csv",
+    "x.JSONL.gz": "json",
 }
 
 
@@ -37,7 +38,7 @@ def test_the_suffix_says_the_format(name: str, format: str) -> None:
     assert format_of(name, "orc") == "orc"
 
 
-@pytest.mark.parametrize("name", ["x", "x.txt", "x.csv.gz", ".parquet"])
+@pytest.mark.parametrize("name", ["x", "x.txt", "x.gz", "x.parquet.gz", ".parquet"])
 def test_an_unknown_suffix_names_the_formats(tmp_path: Path, parts: list[Path], name: str) -> None:
     with pytest.raises(ValueError, match="'parquet', 'orc', 'csv', 'json', 'arrow'"):
         fs.scan(parts).write(tmp_path / name)
@@ -124,8 +125,8 @@ def test_places_that_cannot_be_written(tmp_path: Path, parts: list[Path]) -> Non
     with pytest.raises(ValueError, match="is a pipe or device"):
         scan.write(tmp_path / "pipe.csv")
     assert stat.S_ISFIFO(os.stat(tmp_path / "pipe.csv").st_mode)
-    with pytest.raises(TypeError, match="written to a path, not to a BytesIO"):
-        scan.write(io.BytesIO(), "csv")  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="a path or a binary file object, not to a list"):
+        scan.write([], "csv")  # type: ignore[arg-type]
     with pytest.raises(fs.NotWritableError, match="files of web servers are only read"):
         scan.write("https://example.com/x.csv")
     assert sorted(os.listdir(tmp_path)) == ["folder.csv", "pipe.csv"]

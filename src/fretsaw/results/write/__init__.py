@@ -1,6 +1,7 @@
 """Results as files, complete or absent.
 
-- `files`: a result written to a place, in a format
+- `files`: a result written to a place or a file object, in a format
+- `options`: how it is written, where the user has a say
 - `places`: where that may be, and how it is complete or absent
 - `formats`: how each format is called and written
 - `types`, `text`: the types that a format has, and values as text

@@ -4,6 +4,7 @@ What is written goes into a hidden sibling, which takes the name when it is comp
 the scan reads, or that its next run would find, is refused before anything is written.
 """
 
+import io
 import os
 import secrets
 import shutil
@@ -11,13 +12,13 @@ import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from fnmatch import fnmatchcase
-from typing import TypeAlias
+from typing import BinaryIO, TypeAlias
 
-from fretsaw.errors import NotWritableError
+from fretsaw.errors import FileFormatError, NotWritableError, SourceNotFoundError
 from fretsaw.model.locks import importing
 from fretsaw.storage.listing import Entry, alternatives, folder_of
 from fretsaw.storage.location import Access, Location
-from fretsaw.storage.origins import absolute
+from fretsaw.storage.origins import absolute, open_source
 from fretsaw.storage.source import Origin, source_name
 
 Pathlike: TypeAlias = str | os.PathLike[str]
@@ -72,6 +73,41 @@ def _remote_destination(place: Location, inputs: Iterable[Entry]) -> Location:
                 "next scan; write to another folder"
             )
     return place
+
+
+def require_absent(place: Place) -> None:
+    """Refuse a place where there is a file already."""
+    if isinstance(place, Location):
+        try:
+            open_source(place).close()
+        except SourceNotFoundError:
+            return
+        except FileFormatError:  # it is there, whatever it is
+            pass
+    elif not os.path.isfile(place):
+        return
+    raise NotWritableError(
+        f"{name_of(place)}: is there already; name another file, or replace it with overwrite=True"
+    )
+
+
+def file_object(target: BinaryIO, inputs: Iterable[Entry]) -> BinaryIO:
+    """A binary file object to write to, which is none of the files that the scan reads."""
+    if isinstance(target, io.TextIOBase):
+        raise TypeError(f"{object_name(target)}: is opened for text; open it for bytes, with 'wb'")
+    try:
+        there = os.fstat(target.fileno())
+    except (OSError, AttributeError, ValueError):  # no file of the system
+        return target
+    if any(_is_file(entry.origin, there) for entry in inputs):
+        name = object_name(target)
+        raise NotWritableError(f"{name}: is being read by the same scan; write to another")
+    return target
+
+
+def object_name(target: object) -> str:
+    """What messages call a file object."""
+    return str(getattr(target, "name", "a file object"))
 
 
 def name_of(place: Place) -> str:
