@@ -52,18 +52,17 @@ class Format:
 def format_of(path: Pathlike | BinaryIO, format: str | None = None) -> str:
     """The format that is asked for, or that the path's suffix stands for."""
     known = ", ".join(map(repr, FORMATS))
-    if not isinstance(path, str | os.PathLike):
-        if not callable(getattr(path, "write", None)):
-            raise TypeError(
-                f"a result is written to a path or a binary file object, not to a "
-                f"{type(path).__name__}"
-            )
-        if format is None:
-            raise ValueError(f"a file object has no suffix that says a format; say format= {known}")
+    is_path = isinstance(path, str | os.PathLike)
+    if not is_path and not callable(getattr(path, "write", None)):
+        raise TypeError(
+            f"a result is written to a path or a binary file object, not to a {type(path).__name__}"
+        )
     if format is not None:
         if format not in FORMATS:
             raise ValueError(f"format must be one of {known}, not {format!r}")
         return format
+    if not isinstance(path, str | os.PathLike):
+        raise ValueError(f"a file object has no suffix that says a format; say format= {known}")
     name = os.fspath(path).lower()
     suffix = os.path.splitext(name.removesuffix(GZIPPED))[1]
     for known_format, how in FORMATS.items():

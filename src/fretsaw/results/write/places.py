@@ -12,7 +12,7 @@ import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from fnmatch import fnmatchcase
-from typing import BinaryIO, TypeAlias
+from typing import Any, BinaryIO, TypeAlias, cast
 
 from fretsaw.errors import FileFormatError, NotWritableError, SourceNotFoundError
 from fretsaw.model.locks import importing
@@ -91,18 +91,18 @@ def require_absent(place: Place) -> None:
     )
 
 
-def file_object(target: BinaryIO, inputs: Iterable[Entry]) -> BinaryIO:
+def file_object(target: Any, inputs: Iterable[Entry]) -> BinaryIO:
     """A binary file object to write to, which is none of the files that the scan reads."""
     if isinstance(target, io.TextIOBase):
         raise TypeError(f"{object_name(target)}: is opened for text; open it for bytes, with 'wb'")
     try:
         there = os.fstat(target.fileno())
     except (OSError, AttributeError, ValueError):  # no file of the system
-        return target
+        return cast(BinaryIO, target)
     if any(_is_file(entry.origin, there) for entry in inputs):
         name = object_name(target)
         raise NotWritableError(f"{name}: is being read by the same scan; write to another")
-    return target
+    return cast(BinaryIO, target)
 
 
 def object_name(target: object) -> str:
