@@ -24,6 +24,7 @@ from benchmarks.strides import least_of_orc
 from benchmarks.workloads.workload import Workload
 
 WARM_UPS = 2  # runs on Spark before those that count, besides the one that is checked
+WARM_SECONDS = 3.0  # a run that takes longer compiles what it needs by itself
 
 
 def measure(
@@ -65,9 +66,11 @@ def _timer(workload: Workload, reader: Contestant, sample: Sample) -> Timer:
     call = partial(workload.run, reader, sample)
     if not isinstance(reader, OnSpark):
         return timer(call)
+    timed = timer(call, reader.forget)
     for _ in range(WARM_UPS):
-        call()
-    return timer(call, reader.forget)
+        if timed() > WARM_SECONDS:
+            break
+    return timed
 
 
 def _run(workload: Workload, sample: Sample, reader: Contestant) -> pa.Table:

@@ -23,7 +23,7 @@ def _two_thousand_events(sample: Sample) -> Where:
 NESTED = (
     Workload(
         "nested-rows",
-        "the same over events: lists of structs, maps, structs",
+        "a loop over the first 1% of the events: lists of structs, maps, structs",
         0.4,
         events,
         lambda reader, sample: reader.loop(str(sample.path), sample.rows // 100, "value"),
