@@ -204,3 +204,10 @@ def test_numbers_beyond_all_floats_equal_none_of_them() -> None:
         assert rows(x < -beyond, floats) == [2]
     assert rows(abs(x) == 1, floats) == [0]
     assert rows(round(x, 1) == 1, floats) == [0]
+
+
+def test_a_value_beside_a_null_need_not_fit() -> None:
+    table = pa.table({"u": pa.array([2**63, 4], pa.uint64()), "i": pa.array([None, 2], pa.int64())})
+    scan = fs.scan(written(table, "parquet", [2]))
+    assert scan.filter(col("i") // col("u") == 0).count() == 1
+    assert scan.filter((col("i") + col("u")).is_null()).count() == 1

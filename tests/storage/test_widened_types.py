@@ -113,13 +113,20 @@ def test_files_by_real_writers_are_one_lake(tmp_path: Path) -> None:
         pyorc.Writer(file, "struct<x:string,n:bigint>") as w,
     ):
         w.writerows(zip(text, numbers, strict=True))
+    view = table.set_column(0, "x", table["x"].cast(pa.string_view()))
+    pq.write_table(view, tmp_path / "8.parquet")
+    frame = need("pandas").DataFrame({"x": text, "n": numbers})
+    frame.to_parquet(tmp_path / "9.parquet")
+    need("fastparquet").write(str(tmp_path / "a.parquet"), frame)
     files = sorted(tmp_path.iterdir())
+    assert len(files) == 10
     for turn in range(len(files)):
         turned = [*files[turn:], *files[:turn]]
         scan = fs.scan(turned)
-        assert values_of(scan) == text * 7
-        assert values_of(scan.filter((col("x") == "b") | col("x").is_null())) == [None, "b"] * 7
-        assert scan.filter("x = 'a'").select("n").to_arrow()["n"].to_pylist() == [1] * 7
+        assert values_of(scan) == text * 10
+        assert values_of(scan.filter((col("x") == "b") | col("x").is_null())) == [None, "b"] * 10
+        assert scan.filter("x = 'a'").select("n").to_arrow()["n"].to_pylist() == [1] * 10
+        assert scan.filter("upper(x) = 'B' and n * 2 = 6").count() == 10
 
 
 # What holds both

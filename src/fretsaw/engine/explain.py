@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from fretsaw.engine.files import OpenFile
 from fretsaw.engine.plan import BlockPlan, FilePlan
 from fretsaw.engine.planner import Planner
-from fretsaw.engine.pruning import MOST_BLOCKS, Verdict
+from fretsaw.engine.pruning import MOST_BLOCKS
 from fretsaw.engine.request import ScanRequest
 from fretsaw.engine.summary import Amount, BlockSummary, PartSummary, Plan
+from fretsaw.engine.verdicts import Verdict
 from fretsaw.model.blocks import PageIndex
 from fretsaw.model.schema import SchemaNode
 from fretsaw.model.trace import Pruned, record_pruned, trace

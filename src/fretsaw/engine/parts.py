@@ -10,8 +10,8 @@ from functools import partial
 
 from fretsaw.engine.plan import BlockPlan
 from fretsaw.engine.planner import Planner
-from fretsaw.engine.pruning import tell
 from fretsaw.engine.request import PlannedBlock, ScanRequest
+from fretsaw.engine.verdicts import tell
 from fretsaw.model.block_predicates import byte_range
 from fretsaw.model.blocks import Block
 from fretsaw.model.schema import SchemaNode

@@ -15,10 +15,11 @@ import numpy as np
 
 from fretsaw.engine import pruning
 from fretsaw.engine.files import OpenFile
-from fretsaw.engine.pruning import OpenBlock, Verdict
+from fretsaw.engine.pruning import OpenBlock
 from fretsaw.engine.query import Query, Window
 from fretsaw.engine.request import PlannedBlock
 from fretsaw.engine.row_numbers import in_block
+from fretsaw.engine.verdicts import Verdict
 from fretsaw.formats.interface import BlockReader
 from fretsaw.model.blocks import Block, Bounds, PageIndex
 from fretsaw.model.schema import SchemaNode

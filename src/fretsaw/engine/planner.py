@@ -12,10 +12,11 @@ from fretsaw.engine.columns import Columns
 from fretsaw.engine.corrupt_files import CorruptFiles
 from fretsaw.engine.files import Files, OpenFile
 from fretsaw.engine.plan import BlockPlan, FilePlan, Leaves, Placement, place, plan_files
-from fretsaw.engine.pruning import Verdict, by_paths
+from fretsaw.engine.pruning import by_paths
 from fretsaw.engine.query import Window
 from fretsaw.engine.request import ScanRequest
 from fretsaw.engine.row_numbers import in_file, last_of, possible_numbers, rows_numbered
+from fretsaw.engine.verdicts import Verdict
 from fretsaw.errors import FileFormatError, FretsawError
 from fretsaw.model.schema import SchemaNode
 from fretsaw.model.trace import record_pruned

@@ -6,11 +6,10 @@ together.
 Every step returns verdicts: what it dropped, and by which source of proofs.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Literal, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -18,12 +17,11 @@ import pyarrow as pa
 from fretsaw.engine.files import OpenFile
 from fretsaw.engine.paths import name_is_taken
 from fretsaw.engine.query import Query
-from fretsaw.errors import FileFormatError
+from fretsaw.engine.verdicts import Verdict
 from fretsaw.formats.interface import BlockReader
 from fretsaw.model.blocks import Block, Bounds, PageIndex
 from fretsaw.model.schema import Path, SchemaNode, spelled
 from fretsaw.model.selection import RowSelection
-from fretsaw.model.trace import Pruned, is_tracing, record_pruned
 from fretsaw.predicates.bind import resolve
 from fretsaw.predicates.columns import Found
 from fretsaw.predicates.condition import (
@@ -55,31 +53,6 @@ MOST_BLOCKS = 64
 """Indexes of no more blocks than this are read at once."""
 MOST_VALUES = 1000
 """No more values than this are looked up one by one."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Verdict:
-    """What one source of proofs kept and dropped, of files, blocks or the pages of a check."""
-
-    level: Literal["file", "block", "page"]
-    source: str
-    kept: int
-    dropped: int
-    blocks: Sequence[Block] = ()
-    """The blocks that were dropped."""
-    page_bytes: int = 0
-    """Bytes of the pages that were dropped."""
-    parts: Sequence[tuple[str, int, int]] = ()
-    """What each part of the condition, by its text, ruled out by itself, and of how many."""
-
-    def told(
-        self, name: str, file: OpenFile | None = None, leaves: Sequence[SchemaNode] = ()
-    ) -> Pruned:
-        """The verdict with the bytes that it saves, where these leaves of a file would be read."""
-        saved = self.page_bytes
-        if file is not None:
-            saved += _chunk_bytes(file, self.blocks, leaves)
-        return Pruned(name, self.level, self.source, self.kept, self.dropped, saved)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -144,16 +117,6 @@ def by_paths(listing: Listing, query: Query) -> tuple[Sequence[Entry], list[Verd
     source = "paths" if path_name in nodes else "folders"
     dropped = Verdict("file", source, len(kept), len(listing.entries) - len(kept))
     return kept, [dropped], len(nodes) == len(tested) and path_name not in nodes
-
-
-def tell(
-    file: OpenFile, verdicts: Sequence[Verdict], leaves: Callable[[], Sequence[SchemaNode]]
-) -> None:
-    """Let whoever traces know what was dropped of a file of which these leaves are read."""
-    if verdicts and is_tracing():
-        read = leaves()
-        for verdict in verdicts:
-            record_pruned(verdict.told(file.name, file, read))
 
 
 Blocks: TypeAlias = Sequence[tuple[OpenFile, Sequence[Block]]]
@@ -400,13 +363,3 @@ def _of_pages(source: str, none: Booleans, index: PageIndex, text: str) -> Verdi
     size = int(index.sizes[none].sum())
     parts = [(text, dropped, len(none))] if text else []
     return Verdict("page", source, len(none) - dropped, dropped, page_bytes=size, parts=parts)
-
-
-def _chunk_bytes(file: OpenFile, blocks: Sequence[Block], leaves: Sequence[SchemaNode]) -> int:
-    """Bytes of the chunks of these leaves, each counted once."""
-    total = 0
-    for leaf in {leaf.leaf_index: leaf for leaf in leaves}.values():
-        for block in blocks:
-            with suppress(FileFormatError):  # nobody reads them
-                total += file.reader.chunk_size(block, leaf)
-    return total

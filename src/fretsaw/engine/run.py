@@ -17,7 +17,6 @@ from fretsaw.engine.files import OpenFile
 from fretsaw.engine.filter import Selectivity, find
 from fretsaw.engine.pieces import decoded_bytes, divide, ramp
 from fretsaw.engine.planner import Planner, drained
-from fretsaw.engine.pruning import tell
 from fretsaw.engine.query import Window
 from fretsaw.engine.under_way import (
     Candidates,
@@ -28,6 +27,7 @@ from fretsaw.engine.under_way import (
     found_rows,
     start_decoding,
 )
+from fretsaw.engine.verdicts import tell
 from fretsaw.errors import FileFormatError
 from fretsaw.model.blocks import PageIndex
 from fretsaw.model.schema import SchemaNode

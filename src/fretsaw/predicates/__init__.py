@@ -14,7 +14,7 @@ In come expressions and literals; out come conditions bound to one file's schema
 - `prune`: what bounds prove: none, some or all of a block or page
 - `inverse`: what a test of a computed value says of its column
 - `evaluate`: which decoded values are in a set
-- `compute`, `casts`, `ordering`, `temporal`, `rounding`, `decimals`: what is computed of decoded
-  columns
+- `compute`, `arithmetic`, `casts`, `ordering`, `temporal`, `rounding`, `decimals`: what is computed
+  of decoded columns
 - `rows`: which decoded rows match
 """

@@ -17,7 +17,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from fretsaw.model.schema import SchemaNode
-from fretsaw.predicates import decimals, temporal, types
+from fretsaw.predicates import temporal, types
+from fretsaw.predicates.arithmetic import calculated, negated, of_sign
 from fretsaw.predicates.bound import Bound, Host, NotComputable, without_structs
 from fretsaw.predicates.casts import cast, converted, try_cast
 from fretsaw.predicates.evaluate import contained
@@ -27,11 +28,6 @@ from fretsaw.predicates.value_set import Booleans
 
 Offsets: TypeAlias = npt.NDArray[np.int64]
 
-_ON_NUMBERS = {
-    "+": (pc.add_checked, pc.add),
-    "-": (pc.subtract_checked, pc.subtract),
-    "*": (pc.multiply_checked, pc.multiply),
-}
 _ON_TEXT = {
     "lower": pc.utf8_lower,
     "upper": pc.utf8_upper,
@@ -97,7 +93,7 @@ def _compute(value: Bound, rows: Rows) -> pa.Array:
         return _test(value, arrays)
     match value.function:
         case "+" | "-" | "*" | "/" | "//" | "%":
-            return _calculate(value, arrays[0], arrays[1])
+            return calculated(value, arrays[0], arrays[1])
         case "shift":
             return _shift(value, arrays[0], arrays[1])
         case "join":
@@ -268,48 +264,6 @@ def _scattered(parts: list[pa.Array], places: list[Any]) -> pa.Array:
     return pa.concat_arrays(parts).take(pa.array(back))
 
 
-def _calculate(value: Bound, left: pa.Array, right: pa.Array) -> pa.Array:
-    kind, function = value.type, value.function
-    if pa.types.is_decimal(kind) and function in ("//", "%"):
-        return decimals.divided(function, left, right, kind, truncates="truncate" in value.options)
-    if pa.types.is_decimal(kind):
-        wide = [_wide(converted(array, types.as_decimal(array.type))) for array in (left, right)]
-        return _ON_NUMBERS[function][1](*wide).cast(kind)
-    left, right = converted(left, kind), converted(right, kind)
-    if function in _ON_NUMBERS:
-        checked, plain = _ON_NUMBERS[function]
-        return (plain if pa.types.is_floating(kind) else checked)(left, right)
-    if function == "/":
-        return pc.divide(left, right)
-    return _divide(function, left, right, truncates="truncate" in value.options)
-
-
-def _wide(array: pa.Array) -> pa.Array:
-    return array.cast(pa.decimal256(array.type.precision, array.type.scale))
-
-
-def _divide(function: str, left: pa.Array, right: pa.Array, truncates: bool) -> pa.Array:
-    """Whole quotients and what they leave; null where the divisor is zero."""
-    dividend, divisor = (np.asarray(array.fill_null(1)) for array in (left, right))
-    unknown = np.asarray(left.is_null()) | np.asarray(right.is_null()) | (divisor == 0)
-    divisor = np.where(divisor == 0, divisor.dtype.type(1), divisor)
-    with np.errstate(all="ignore"):
-        if function == "%":
-            found = (np.fmod if truncates else np.mod)(dividend, divisor)
-        elif divisor.dtype.kind == "f":
-            found = (
-                np.trunc(dividend / divisor) if truncates else np.floor_divide(dividend, divisor)
-            )
-        else:
-            found = np.floor_divide(dividend, divisor)
-            least = np.iinfo(dividend.dtype).min
-            if least and ((dividend == least) & (divisor == -1) & ~unknown).any():
-                raise NotComputable("overflow")
-            if truncates:
-                found += (found < 0) & (found * divisor != dividend)
-    return pa.array(found, mask=unknown)
-
-
 def _shift(value: Bound, left: pa.Array, right: pa.Array) -> pa.Array:
     """Times moved by durations, and what lies between times."""
     step = types.tick(value.type)
@@ -337,9 +291,9 @@ def _apply(value: Bound, array: pa.Array) -> pa.Array:
             return converted(array, kind)
         case "negate" | "abs":
             if pa.types.is_duration(kind):
-                return _of_sign(value.function, array.view(pa.int64())).view(kind)
+                return of_sign(value.function, array.view(pa.int64())).view(kind)
             unsigned = pa.types.is_uint64(array.type) and value.function == "negate"
-            return _negated(array) if unsigned else _of_sign(value.function, converted(array, kind))
+            return negated(array) if unsigned else of_sign(value.function, converted(array, kind))
         case "round":
             return rounded(converted(array, kind), *options)
         case "lower" | "upper" | "strip" | "trim":
@@ -355,20 +309,6 @@ def _apply(value: Bound, array: pa.Array) -> pa.Array:
         case "cast":
             return try_cast(array, kind) if "try" in options else cast(array, kind)
     return temporal.part(array, value.function).cast(kind)
-
-
-def _of_sign(function: str, array: pa.Array) -> pa.Array:
-    if pa.types.is_decimal(array.type):
-        return (pc.abs if function == "abs" else pc.negate)(array)
-    return (pc.abs_checked if function == "abs" else pc.negate_checked)(array)
-
-
-def _negated(array: pa.Array) -> pa.Array:
-    """Integers without a sign, with one."""
-    values = np.asarray(array.fill_null(0))
-    if (values > np.uint64(2**63)).any():
-        raise NotComputable("overflow")
-    return pa.array((~values + np.uint64(1)).view(np.int64), mask=np.asarray(array.is_null()))
 
 
 def true_of_leaves(truth: Bound, columns: Sequence[tuple[SchemaNode, pa.ChunkedArray]]) -> Booleans:
