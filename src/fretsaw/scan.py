@@ -363,6 +363,7 @@ class Scan:
         compression: str | None = None,
         row_group_size: int | None = None,
         bloom_filters: Sequence[str] = (),
+        partition_by: str | Sequence[str] = (),
         overwrite: bool = False,
         storage_options: StorageOptions = None,
     ) -> int:
@@ -372,7 +373,8 @@ class Scan:
         path's suffix says (`.csv.gz` too). A URL is reached by `storage_options`, by default those
         of the scan; a binary file object keeps what was written and stays open. What is there
         already is replaced only with `overwrite`, an input never. `row_group_size` counts rows,
-        `bloom_filters` names the columns that get one.
+        `bloom_filters` names the columns that get one. With `partition_by` the target is a
+        directory, complete or absent, with a Hive folder for each value of these columns.
 
         >>> import pathlib, pyarrow as pa, pyarrow.parquet as pq, tempfile
         >>> folder = pathlib.Path(tempfile.mkdtemp())
@@ -387,15 +389,24 @@ class Scan:
             from fretsaw.results.write.files import write_file, write_object
             from fretsaw.results.write.formats import format_of
             from fretsaw.results.write.options import WriteOptions
+            from fretsaw.results.write.partitions import require_no_input_in, write_partitioned
             from fretsaw.results.write.places import destination, file_object
 
         options = WriteOptions(compression, row_group_size, bloom_filters)
-        chosen, listing = format_of(target, format), self.request.listing()
+        keys = (partition_by,) if isinstance(partition_by, str) else tuple(partition_by)
+        chosen = format_of(target, format or "parquet" if keys else format)
+        listing = self.request.listing()
         if not isinstance(target, str | os.PathLike):
+            if keys:
+                raise ValueError("partition_by needs a directory, not a file object")
             sink = file_object(target, listing.entries)
             return write_object(*self._streamed(listing), sink, chosen, options)
         access = self.request.access if storage_options is None else Access.of(storage_options)
         place = destination(target, listing.entries, access)
+        if keys:
+            require_no_input_in(place, listing.entries)
+            written = self._streamed(listing)
+            return write_partitioned(*written, place, chosen, keys, options, overwrite)
         return write_file(*self._streamed(listing), place, chosen, options, overwrite)
 
     def splits(self, target_bytes: int = 128 << 20) -> list["Scan"]:

@@ -15,7 +15,8 @@ from fretsaw.errors import SchemaMismatchError
 Hive: TypeAlias = bool | Mapping[str, pa.DataType]
 """Whether folders are columns; or these columns, of these types."""
 
-_HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"
+HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"
+"""What a folder says where the value is null."""
 
 
 def folders_of(path: str, root: str) -> tuple[tuple[str, str | None], ...]:
@@ -28,7 +29,7 @@ def folders_of(path: str, root: str) -> tuple[tuple[str, str | None], ...]:
 def _pairs_of(folders: str) -> tuple[tuple[str, str | None], ...]:
     pairs = [each.split("=", 1) for each in folders.split(os.sep) if "=" in each.strip("=")]
     return tuple(
-        (unquote(key), None if value == _HIVE_NULL else unquote(value)) for key, value in pairs
+        (unquote(key), None if value == HIVE_NULL else unquote(value)) for key, value in pairs
     )
 
 

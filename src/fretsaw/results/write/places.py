@@ -145,10 +145,11 @@ def staged_file(place: Place) -> Iterator[str]:
 
 
 @contextmanager
-def staged_directory(path: Pathlike | Location) -> Iterator[Place]:
+def staged_directory(path: Pathlike | Location, overwrite: bool = False) -> Iterator[Place]:
     """A hidden directory to write files into, which becomes `path` at the end of the block.
 
-    It is removed if the block fails. In a store files cannot be renamed together: there the folder
+    It is removed if the block fails. With `overwrite` it takes the place of one with files in it,
+    which are then removed. In a store files cannot be renamed together: there the folder
     is written to as it is, and gets a file `_SUCCESS` at the end.
 
     >>> import pathlib, tempfile
@@ -167,7 +168,7 @@ def staged_directory(path: Pathlike | Location) -> Iterator[Place]:
         return
     if os.path.exists(place) and not os.path.isdir(place):
         raise NotWritableError(f"{place}: is a file; name a directory that is not there yet")
-    if os.path.isdir(place) and os.listdir(place):
+    if not overwrite and os.path.isdir(place) and os.listdir(place):
         raise NotWritableError(
             f"{place}: there are files in it already; remove them, or name another directory"
         )
@@ -178,10 +179,25 @@ def staged_directory(path: Pathlike | Location) -> Iterator[Place]:
         for name in os.listdir(staging):
             if name.startswith("."):  # of a writer that was killed while others went on
                 os.unlink(os.path.join(staging, name))
-        os.rename(staging, place)
+        if overwrite and os.path.isdir(place):
+            _exchange(staging, place)
+        else:
+            os.rename(staging, place)
     except BaseException:
         shutil.rmtree(staging, ignore_errors=True)
         raise
+
+
+def _exchange(staging: str, place: str) -> None:
+    """Put a directory in the place of another, which is removed; or leave that where it is."""
+    old = _sibling(place)
+    os.rename(place, old)
+    try:
+        os.rename(staging, place)
+    except BaseException:
+        os.rename(old, place)
+        raise
+    shutil.rmtree(old)
 
 
 @contextmanager
