@@ -32,7 +32,8 @@ def scan(tmp_path: Path) -> fs.Scan:
 
 
 def in_order(table: pa.Table) -> list[dict[str, Any]]:
-    return table.select(["id", "day", "city"]).sort_by("id").to_pylist()
+    rows: list[dict[str, Any]] = table.select(["id", "day", "city"]).sort_by("id").to_pylist()
+    return rows
 
 
 @pytest.mark.parametrize("format", ["parquet", "orc"])
