@@ -105,7 +105,8 @@ def _remember(
 ) -> Sequence[Result]:
     """Write down what was found out, and return the results of all runs."""
     today = date.today().isoformat()
-    before = record.Record(today, report.machine()) if is_whole else record.load()
+    machine = report.machine()
+    before = record.Record(today, machine) if is_whole else record.load(machine)
     now = before.with_run(today, results, sections, list(_catalogue()))
     record.save(now)
     report.write(now, _catalogue())

@@ -53,10 +53,10 @@ class Record:
         return dict(sorted(days.items()))
 
 
-def load(path: Path = PATH) -> Record:
-    """The record of the runs before, empty if there was none."""
+def load(machine: str, path: Path = PATH) -> Record:
+    """The record of the runs before; if there was none, an empty one on this machine."""
     if not path.exists():
-        return Record()
+        return Record(machine=machine)
     kept = json.loads(path.read_text())
     return Record(**{**kept, "results": [_result(each) for each in kept["results"]]})
 

@@ -118,8 +118,8 @@ def test_a_record_is_the_same_after_it_was_kept(tmp_path: Path) -> None:
         "2026-01-01", [RESULT], {"curve": "| % |"}, ["range", "curve"]
     )
     record.save(kept, path)
-    assert record.load(path) == kept
-    assert record.load(tmp_path / "none.json") == Record()
+    assert record.load("4 cores", path) == kept
+    assert record.load("4 cores", tmp_path / "none.json") == Record(machine="4 cores")
 
 
 def test_a_run_of_one_workload_replaces_its_own_row_and_says_when(tmp_path: Path) -> None:
