@@ -2,6 +2,8 @@
 
 import io
 import pickle
+import subprocess
+import sys
 import uuid
 from pathlib import Path
 from typing import Any
@@ -264,6 +266,16 @@ def test_web_servers_serve_files() -> None:
             fs.scan(f"{server.url}/c").count()
     finally:
         server.close()
+
+
+def test_what_reads_from_afar_is_imported_when_a_url_asks(tmp_path: Path) -> None:
+    (tmp_path / "a.parquet").write_bytes(parquet(0))
+    program = (
+        "import sys, fretsaw as fs; fs.scan(sys.argv[1]).to_arrow(); "
+        "print({'obstore', 'fsspec', 'asyncio', 'fretsaw.storage.remote'} & set(sys.modules))"
+    )
+    arguments = [sys.executable, "-c", program, str(tmp_path / "a.parquet")]
+    assert subprocess.check_output(arguments, text=True).strip() == "set()"
 
 
 def test_requests_side_by_side_are_bounded(full: Lake) -> None:

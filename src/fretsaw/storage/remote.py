@@ -86,12 +86,13 @@ class RemoteFile:
     data_gap = 64 << 10
     tail = 8
     far = 5 << 19
+    _ahead: Sequence["_Coming"] = ()
+    """What is on its way."""
 
     def __init__(self, location: Location, expected: Version | None = None) -> None:
         self.name = location.url
         self.closed = False
         self._bucket, self._key = bucket_of(location)
-        self._ahead: list[_Coming] = []
         self._kept_as = (location.target, *location.access.key)
         self.identity: Version | None = expected or self._found()
         self._version: Version = self.identity
@@ -112,7 +113,7 @@ class RemoteFile:
         if coming is not None:
             coming.uses -= 1
             if not coming.uses:
-                self._ahead = [one for one in self._ahead if one is not coming]
+                self._ahead = tuple(one for one in self._ahead if one is not coming)
             data = self._translated(lambda: result_of(coming.data))
             return data.slice(place[0] - coming.offset, place[1])
         end = self._end
@@ -153,7 +154,7 @@ class RemoteFile:
                 return  # it is read when it is needed
             record_read(self.name, offset, length, why)
             data = begin(self._range(offset, length), self.name)
-            self._ahead.append(_Coming(offset, length, data, len(serves)))
+            self._ahead = (*self._ahead, _Coming(offset, length, data, len(serves)))
 
     def read_ranges(self, ranges: Sequence[Range], allocate: Allocate) -> list[pa.Buffer]:
         works = [self._range(offset, length) for offset, length in ranges]
@@ -179,6 +180,10 @@ class RemoteFile:
 
     def close(self) -> None:
         self.closed = True
+
+    def __del__(self) -> None:
+        for coming in self._ahead:  # nobody is left who could ask for it
+            coming.data.cancel()
 
     def _keep(self, end: End) -> None:
         size = end.version.size
