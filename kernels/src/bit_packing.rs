@@ -1,7 +1,7 @@
 //! Integers of any width, packed without gaps, the first in the lowest bits.
 
 /// An unsigned integer that packed values are widened to.
-pub trait Word: Copy + Default {
+pub trait Word: Copy + Default + std::ops::BitAnd<Output = Self> {
     const BITS: usize;
 
     /// The lowest bits of a longer one.
@@ -111,7 +111,7 @@ fn unpack_group<T: Word, const WIDTH: usize>(window: &[u8]) -> [T; GROUP] {
 
 #[inline(always)]
 fn load(bytes: &[u8], at: usize) -> u64 {
-    u64::from_le_bytes(std::array::from_fn(|place| bytes[at + place]))
+    bytes[at..at + 8].try_into().map_or(0, u64::from_le_bytes)
 }
 
 #[inline(always)]

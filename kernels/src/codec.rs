@@ -64,7 +64,6 @@ impl Codec {
 /// Contexts of the codecs of one thread.
 #[derive(Default)]
 pub struct Contexts {
-    snappy: snap::raw::Decoder,
     zstd: Option<zstd::bulk::Decompressor<'static>>,
     gzip: libdeflater::Decompressor,
 }
@@ -99,10 +98,10 @@ impl Decompressor {
             };
         }
         codec.require_possible(stored.len(), size)?;
-        self.make_room(size);
-        let output = &mut self.memory[..size];
-        self.contexts.decompress(codec, stored, output)?;
-        Ok(output)
+        self.make_room(size + snappy::SLACK);
+        self.contexts
+            .decompress(codec, stored, size, &mut self.memory)?;
+        Ok(&self.memory[..size])
     }
 }
 
@@ -120,8 +119,8 @@ impl Decompressor {
             return None;
         }
         self.make_room(needed + snappy::SLACK);
-        let written = snappy::decompress_first(stored, size, needed, &mut self.memory)?;
-        self.memory.get(..written)
+        snappy::decompress(stored, size, needed, &mut self.memory)?;
+        self.memory.get(..needed)
     }
 
     /// Only what is new is zeroed, and once.
@@ -146,17 +145,26 @@ impl Drop for Decompressor {
 }
 
 impl Contexts {
-    /// Fill exactly this output.
-    fn decompress(&mut self, codec: Codec, stored: &[u8], output: &mut [u8]) -> Result<()> {
-        if output.is_empty() {
+    /// Fill exactly so many bytes of the memory, behind which is some slack.
+    fn decompress(
+        &mut self,
+        codec: Codec,
+        stored: &[u8],
+        size: usize,
+        memory: &mut [u8],
+    ) -> Result<()> {
+        if size == 0 {
             return Ok(()); // a page of nulls may have no bytes at all
         }
+        if codec == Codec::Snappy {
+            return match snappy::decompress(stored, size, size, memory) {
+                Some(()) => Ok(()),
+                None => corrupt("a page that cannot be decompressed to what its header tells"),
+            };
+        }
+        let output = &mut memory[..size];
         let written = match codec {
-            Codec::Uncompressed => Some(0),
-            Codec::Snappy => match snap::raw::decompress_len(stored) {
-                Ok(length) if length == output.len() => self.snappy.decompress(stored, output).ok(),
-                _ => None,
-            },
+            Codec::Uncompressed | Codec::Snappy => Some(0),
             Codec::Gzip => self.inflate(stored, output)?,
             Codec::Brotli => brotli(stored, output),
             Codec::Zstd => self.zstd(stored, output),

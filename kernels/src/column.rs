@@ -669,16 +669,22 @@ impl LeafValues<'_> {
     ) -> Result<()> {
         let before = self.validity.len();
         let count = picks.count();
-        if count > 0 {
-            self.append_present(encoded, picks, dictionary)?;
+        let nulls = slots.filter(|slots| count < slots.len);
+        let is_done = matches!(picks, Picks::All(1..))
+            && is_used_by(encoded.encoding)
+            && dictionary.append_all(encoded, nulls, &mut self.indices, &mut self.values)?;
+        if !is_done {
+            if count > 0 {
+                self.append_present(encoded, picks, dictionary)?;
+            }
+            if let Some(slots) = nulls {
+                self.values.spread(before, count, slots)?;
+            }
         }
         let Some(slots) = slots else {
             self.validity.extend_valid(count);
             return Ok(());
         };
-        if count < slots.len {
-            self.values.spread(before, count, slots)?;
-        }
         match self.is_optional {
             true => self.validity.extend(slots),
             false => self.validity.extend_valid(slots.len),

@@ -2,14 +2,17 @@
 
 use crate::codec::{Codec, Decompressor};
 use crate::error::{Refusal, Result, corrupt};
-use crate::output::ByteArrays;
+use crate::output::{Bits, ByteArrays, Decoder};
 use crate::pages::{Kind, Page};
 use crate::raw;
 use crate::rle::Indices;
-use crate::select::Picks;
+use crate::select::{Picks, count_ones};
 use crate::values::{
     Encoded, Form, PLAIN, PLAIN_DICTIONARY, RLE_DICTIONARY, Values, read, require_utf8,
 };
+
+/// Indices that are unpacked together, and a multiple of 64.
+const CHUNK: usize = 1024;
 
 /// Whether the values of such pages are indices of dictionary entries.
 pub fn is_used_by(encoding: i64) -> bool {
@@ -73,6 +76,44 @@ impl<'a> Dictionary<'a> {
     /// The entries and their number, once they are loaded.
     pub fn entries(&self) -> Option<(&Values, usize)> {
         self.entries.as_ref().map(|entries| (entries, self.count))
+    }
+
+    /// Append the entries that all indices of a page refer to, each at its slot and zeros at those
+    /// of nulls; returns whether it was done, as it is for numbers.
+    ///
+    /// Indices are unpacked some at a time, so that they never leave the nearest cache.
+    pub fn append_all(
+        &self,
+        page: Encoded,
+        slots: Option<&Bits>,
+        indices: &mut Vec<u32>,
+        values: &mut Values,
+    ) -> Result<bool> {
+        let (Some(Values::Fixed { width, bytes: from }), Values::Fixed { bytes, .. }) =
+            (&self.entries, values)
+        else {
+            return Ok(false);
+        };
+        if slots.is_some() && !matches!(width, 4 | 8) {
+            return Ok(false);
+        }
+        let mut source = Indices::of_page(page.bytes, page.num_values)?;
+        let count = slots.map_or(page.num_values, |slots| slots.len);
+        for begin in (0..count).step_by(CHUNK) {
+            let end = count.min(begin + CHUNK);
+            indices.clear();
+            match slots {
+                None => {
+                    source.read(end - begin, indices)?;
+                    raw::gather(from, *width, indices, bytes)?;
+                }
+                Some(slots) => {
+                    source.read(count_ones(&slots.bytes, begin, end), indices)?;
+                    raw::gather_slots(from, *width, indices, slots, begin..end, bytes)?;
+                }
+            }
+        }
+        Ok(true)
     }
 
     /// Append the entries that picked indices of a page refer to.

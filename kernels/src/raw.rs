@@ -1,11 +1,16 @@
-//! All code that the compiler cannot check: gathering without a test for each value, and memory
-//! that is shared with Python.
+//! All code that the compiler cannot check: gathering and decompressing without a test for each
+//! value, and memory that is shared with Python.
 
 #![allow(unsafe_code)]
 
+use std::ops::Range;
+
+pub mod snappy;
+
+use crate::bit_packing::Word;
 use crate::error::{Refusal, Result, corrupt};
 use crate::levels::grow;
-use crate::output::ByteArrays;
+use crate::output::{Bits, ByteArrays};
 
 /// Append the entries at these indices, each of so many bytes.
 pub fn gather(entries: &[u8], width: usize, indices: &[u32], output: &mut Vec<u8>) -> Result<()> {
@@ -62,6 +67,76 @@ fn gather_fixed<const WIDTH: usize>(
         unsafe { to.add(place).write(from.add(index as usize).read()) };
     }
     // SAFETY: the loop wrote so many bytes.
+    unsafe { output.set_len(begin + size) };
+    Ok(())
+}
+
+/// Append the entries at these indices to the slots of a range that are not null, and zeros to
+/// those that are; there are as many indices as slots that are not null, the range begins with a
+/// word of the slots, and entries have 4 or 8 bytes.
+pub fn gather_slots(
+    entries: &[u8],
+    width: usize,
+    indices: &mut Vec<u32>,
+    slots: &Bits,
+    range: Range<usize>,
+    output: &mut Vec<u8>,
+) -> Result<()> {
+    if indices.is_empty() {
+        grow(output, range.len() * width)?;
+        output.resize(output.len() + range.len() * width, 0);
+        return Ok(());
+    }
+    if highest(indices) >= entries.len() / width {
+        return no_entry();
+    }
+    // Nulls behind the last value look at an entry too.
+    indices.push(0);
+    match width {
+        4 => gather_words::<u32>(entries, indices, slots, range, output),
+        _ => gather_words::<u64>(entries, indices, slots, range, output),
+    }
+}
+
+/// As above, where every index has an entry and one more follows the last.
+fn gather_words<W: Word>(
+    entries: &[u8],
+    indices: &[u32],
+    slots: &Bits,
+    range: Range<usize>,
+    output: &mut Vec<u8>,
+) -> Result<()> {
+    let (begin, size) = (output.len(), range.len() * size_of::<W>());
+    grow(output, size)?;
+    let from = entries.as_ptr().cast::<W>();
+    let to = output.spare_capacity_mut().as_mut_ptr().cast::<W>();
+    let mut indices = indices;
+    for first in range.clone().step_by(64) {
+        let count = 64.min(range.end - first);
+        let word = slots.word(first) & u64::MAX >> (64 - count);
+        let Some((_, behind)) = indices.split_at_checked(word.count_ones() as usize) else {
+            return corrupt("fewer values than levels");
+        };
+        if behind.is_empty() {
+            return corrupt("fewer values than levels");
+        }
+        let mut next = 0;
+        for place in 0..count {
+            let there = word >> place & 1;
+            let mask = W::cut(there.wrapping_neg());
+            // SAFETY: `next` is at most the number of bits in the word, behind which there is one
+            // more index; every index has an entry, and there is room for all slots of the range.
+            unsafe {
+                let index = *indices.get_unchecked(next) as usize;
+                let entry = from.add(index).read_unaligned();
+                let slot = to.add(first - range.start + place);
+                slot.write_unaligned(entry & mask);
+            }
+            next += there as usize;
+        }
+        indices = behind;
+    }
+    // SAFETY: the loops wrote so many bytes.
     unsafe { output.set_len(begin + size) };
     Ok(())
 }
@@ -237,6 +312,70 @@ pub mod shared {
                 0 => Ok(()),
                 _ => Err(PyErr::fetch(slf.py())),
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn entries_come_to_the_slots_that_are_not_null() {
+        let entries: Vec<u8> = (0..80).collect();
+        for count in [1, 63, 64, 65, 200] {
+            for nulls in [1, 2, 3, 70] {
+                let mut slots = Bits::default();
+                (0..300).for_each(|slot| slots.push(slot % nulls != 1));
+                for begin in [0, 64] {
+                    let range = begin..begin + count;
+                    let there: Vec<bool> = range.clone().map(|slot| slots.get(slot)).collect();
+                    let present = there.iter().filter(|there| **there).count();
+                    for width in [4, 8] {
+                        let mut indices: Vec<u32> = (0..present as u32).map(|i| i % 7).collect();
+                        let mut expected = vec![9];
+                        let mut next = indices.iter().map(|&index| index as usize);
+                        for &there in &there {
+                            match there {
+                                true => {
+                                    let index = next.next().unwrap();
+                                    expected.extend(&entries[index * width..(index + 1) * width]);
+                                }
+                                false => expected.extend(vec![0; width]),
+                            }
+                        }
+                        let mut output = vec![9];
+                        gather_slots(
+                            &entries,
+                            width,
+                            &mut indices,
+                            &slots,
+                            range.clone(),
+                            &mut output,
+                        )
+                        .unwrap();
+                        assert_eq!(output, expected);
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn indices_without_an_entry_and_too_few_of_them_are_damage() {
+        let mut slots = Bits::default();
+        slots.push_run(true, 70);
+        slots.push(false);
+        for indices in [vec![0; 69], vec![5; 70]] {
+            let found = gather_slots(
+                &[1; 20],
+                4,
+                &mut indices.clone(),
+                &slots,
+                0..71,
+                &mut vec![],
+            );
+            assert!(found.is_err());
         }
     }
 }
