@@ -13,6 +13,7 @@ import pytest
 
 import fretsaw as fs
 from fretsaw import col
+from fretsaw.engine import run, threads
 from tests.formats.parquet.test_values_sought import bloomed
 from tests.support.craft import Crafted
 from tests.support.kernels import each_decoder
@@ -58,6 +59,26 @@ def test_pages_that_are_searched_have_their_checksums_verified(verify: bool) -> 
             damaged.count()
     else:
         assert damaged.count() == 0
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_a_block_that_is_alone_is_searched_in_as_many_parts_as_there_are_threads(
+    count: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run, "LEAST_SHARE", 1_000)
+    monkeypatch.setattr(threads, "count", lambda: count)
+    words = np.random.default_rng(0).permutation([f"value {i:05}" for i in range(10_000)])
+    table = pa.table({"s": words, "n": range(10_000)})
+    options = {"use_dictionary": False, "write_page_index": True}
+    data = written(table, data_page_size=4_000, write_batch_size=100, **options)
+    with fs.trace() as trace:
+        found = fs.scan(data).filter(col("s") == words[7_000]).to_arrow()
+    assert found.to_pylist() == [{"s": words[7_000], "n": 7_000}]
+    column = pq.read_metadata(io.BytesIO(data)).row_group(0).column(0)
+    start, size = column.data_page_offset, column.total_compressed_size
+    read = [event for event in trace.log if event.why == "data"]
+    searched = [event.length for event in read if start <= event.offset < start + size]
+    assert (len(searched), sum(searched)) == (count, size)
 
 
 @pytest.mark.parametrize("length", [0, 5, 7])

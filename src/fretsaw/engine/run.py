@@ -42,6 +42,8 @@ FIRST_AHEAD, MOST_AHEAD = 4, 16
 TOGETHER_BYTES = 1 << 20
 """Blocks of a file are decoded together, as one small file, up to this size of their pages."""
 MOST_TOGETHER = 64
+LEAST_SHARE = 4 << 20
+"""Bytes to search, once they are decoded, for which a thread of its own is worth another piece."""
 
 
 T = TypeVar("T")
@@ -292,6 +294,25 @@ class Execution(Generic[T_co]):
                     raise
                 self._end(work.file, error)
 
+    def _searched_pages(self, work: ShapedBlock[T_co], piece_bytes: int) -> list[PageIndex]:
+        """The pages to search: those that planning knows, or of a block that is small the whole."""
+        plan, leaves = work.plan, leaves_of(work.plan.condition)
+        known = [plan.pages[leaf.leaf_index] for leaf in leaves if leaf.leaf_index in plan.pages]
+        if len(known) == len(leaves):
+            return known
+        (pages,) = work.file.pages_of([(plan.reader, plan.rows)], leaves, piece_bytes)
+        return pages
+
+    def _share(self, searched: float, size: float) -> int:
+        """Bytes of a piece to search: where nothing else is under way, all threads search a block.
+
+        It may be the only one. `searched` are the bytes of what is searched, `size` of all.
+        """
+        count = threads.count()
+        if self._candidates or self._pieces or searched < count * LEAST_SHARE:
+            return self._piece_bytes
+        return min(self._piece_bytes, int(size / count) - 1)
+
     def _candidates_of(self, work: ShapedBlock[T_co]) -> Iterator[Candidates]:
         """The rows of a block in pieces, in which matches are being found."""
         leaves, rows, reader = work.shape.leaves, work.plan.rows, work.plan.reader
@@ -310,18 +331,15 @@ class Execution(Generic[T_co]):
             return
         # Where few rows may be enough, pages are worth knowing even of whole blocks.
         few = self._window.rows_needed is not None
-        (searched,) = work.file.pages_of(
-            [(reader, rows)],
-            leaves_of(work.plan.condition),
-            0 if few else self._piece_bytes,
-        )
+        searched = self._searched_pages(work, 0 if few else self._piece_bytes)
         width = max(sum(index.width for index in (*searched, *chunks)), 1)
         most, backward = self._piece_bytes / width, self._window.tail is not None
         pieces: Iterable[RowSelection]
         if few:
             pieces, kept = ramp(rows, searched, self._reach, most, backward), Kept()
         else:
-            pieces = divided = divide(rows, searched, self._piece_bytes, width)
+            share = self._share(decoded_bytes(rows, searched), width * rows.selected_count)
+            pieces = divided = divide(rows, searched, share, width)
             kept = Kept() if len(divided) > 1 else None
         projected = {leaf.leaf_index for leaf in leaves}
         along = self._pages_along(work)

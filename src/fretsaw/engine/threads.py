@@ -144,10 +144,15 @@ def abandon(tasks: Iterable[Task[Any]]) -> None:
         task.wait()
 
 
+def count() -> int:
+    """How many threads there are."""
+    return pa.cpu_count()
+
+
 @cache
 def pool() -> ThreadPoolExecutor:
     """The threads of this process."""
-    return ThreadPoolExecutor(pa.cpu_count(), thread_name_prefix="fretsaw")
+    return ThreadPoolExecutor(count(), thread_name_prefix="fretsaw")
 
 
 if hasattr(os, "register_at_fork"):
