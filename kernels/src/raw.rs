@@ -154,6 +154,11 @@ pub fn gather_arrays(entries: &ByteArrays, indices: &[u32], output: &mut ByteArr
         return no_entry();
     }
     let bounds = &entries.offsets[..];
+    if count <= indices.len() / 4 {
+        if let Some(table) = short_entries(entries) {
+            return gather_short(&table, indices, output);
+        }
+    }
     let mut size = 0;
     for &index in indices {
         size += (bounds[index as usize + 1] - bounds[index as usize]) as usize;
@@ -184,6 +189,49 @@ pub fn gather_arrays(entries: &ByteArrays, indices: &[u32], output: &mut ByteArr
     }
     // SAFETY: all bytes up to the end of the last value were written.
     unsafe { output.data.set_len(end) };
+    Ok(())
+}
+
+/// A short entry, behind which its chunk is filled with zeros.
+type Short = ([u8; CHUNK], u32);
+
+/// All entries, if none is longer than a chunk.
+fn short_entries(entries: &ByteArrays) -> Option<Vec<Short>> {
+    let edges = entries.offsets.windows(2);
+    let short = edges.map(|edges| {
+        let entry = entries.data.get(edges[0] as usize..edges[1] as usize)?;
+        let mut chunk = [0; CHUNK];
+        chunk.get_mut(..entry.len())?.copy_from_slice(entry);
+        Some((chunk, entry.len() as u32))
+    });
+    short.collect()
+}
+
+/// Append the entries at these indices, each of which has one.
+fn gather_short(table: &[Short], indices: &[u32], output: &mut ByteArrays) -> Result<()> {
+    let mut end = output.data.len();
+    let most = indices.len().saturating_mul(CHUNK);
+    if end.saturating_add(most) > i32::MAX as usize {
+        return Err(Refusal::NotMine("more than 2 GiB of strings"));
+    }
+    grow(&mut output.data, most)?;
+    grow(&mut output.offsets, indices.len())?;
+    let base = output.data.as_mut_ptr();
+    let count = output.offsets.len();
+    let offsets = output.offsets.spare_capacity_mut();
+    for (&index, offset) in indices.iter().zip(offsets) {
+        let (chunk, length) = &table[index as usize];
+        // SAFETY: there is room for a whole chunk for each index.
+        unsafe { base.add(end).cast::<[u8; CHUNK]>().write(*chunk) };
+        end += *length as usize;
+        offset.write(end as i32);
+    }
+    // SAFETY: all bytes up to the end of the last value were written, and as many offsets as there
+    // are indices, for which there is room.
+    unsafe {
+        output.data.set_len(end);
+        output.offsets.set_len(count + indices.len());
+    }
     Ok(())
 }
 
@@ -358,6 +406,29 @@ mod tests {
                     }
                 }
             }
+        }
+    }
+
+    #[test]
+    fn strings_of_small_dictionaries_are_those_of_large_ones() {
+        for longest in [CHUNK, CHUNK + 1] {
+            let mut entries = ByteArrays::default();
+            for length in 0..=longest {
+                entries.push(&vec![b'a' + length as u8; length]).unwrap();
+            }
+            let indices: Vec<u32> = (0..500).map(|i| i * i % (longest as u32 + 1)).collect();
+            let mut output = ByteArrays::default();
+            output.push(b"before").unwrap();
+            let mut expected = output.clone();
+            for &index in &indices {
+                let edges = &entries.offsets[index as usize..index as usize + 2];
+                let entry = &entries.data[edges[0] as usize..edges[1] as usize];
+                expected.push(entry).unwrap();
+            }
+            gather_arrays(&entries, &indices, &mut output).unwrap();
+            assert_eq!(output, expected);
+            let last = entries.offsets.len() as u32 - 1;
+            assert!(gather_arrays(&entries, &[last; 500], &mut output).is_err());
         }
     }
 

@@ -24,12 +24,16 @@ pub fn decode_elements(
     stop: usize,
 ) -> Option<Place> {
     let size = output.len().checked_sub(SLACK)?;
+    let Some(last) = stored.len().checked_sub(AHEAD) else {
+        return Some(place);
+    };
     let Place { mut from, mut to } = place;
     let (source, target) = (stored.as_ptr(), output.as_mut_ptr());
-    while from + AHEAD <= stored.len() && to < size {
+    while from <= last && to < size {
         // SAFETY: what is loaded of the stored bytes lies at most AHEAD behind `from`, which was
         // just tested. An element that is no long literal writes at most 64 bytes from `to` on,
-        // which is below `size`, and SLACK bytes follow. Long literals are tested by themselves.
+        // which is below `size`, and SLACK bytes follow. Of long literals, which must lie inside of
+        // the stored bytes, no more is written than there is room for.
         // What a copy loads lies at most 64 bytes behind `to - offset`, and the offset is neither
         // 0 nor above `to`, so it is inside of the output, which is initialised.
         unsafe {
@@ -50,7 +54,7 @@ pub fn decode_elements(
                     let length = (load4(source.add(from + 1)) as u32 & mask) as usize + 1;
                     let literal = stored.get(from + 1 + width..)?.get(..length)?;
                     let kept = length.min(size - to);
-                    output[to..to + kept].copy_from_slice(&literal[..kept]);
+                    std::ptr::copy_nonoverlapping(literal.as_ptr(), target.add(to), kept);
                     from += 1 + width + length;
                     to += length;
                     continue;
@@ -102,11 +106,14 @@ pub fn decode_elements(
 /// Decode a literal and a copy that come again and again, as they do in sorted numbers: their
 /// lengths are known before they are loaded, and all copies are of the same bytes.
 pub fn decode_pairs(stored: &[u8], output: &mut [u8], place: Place) -> Place {
-    let Some(size) = output.len().checked_sub(SLACK) else {
+    let (Some(size), Some(last)) = (
+        output.len().checked_sub(SLACK),
+        stored.len().checked_sub(AHEAD),
+    ) else {
         return place;
     };
     let Place { mut from, mut to } = place;
-    if from + AHEAD > stored.len() {
+    if from > last || to >= size {
         return place;
     }
     let tag = stored[from];
@@ -133,12 +140,13 @@ pub fn decode_pairs(stored: &[u8], output: &mut [u8], place: Place) -> Place {
         return place;
     }
     let (source, target) = (stored.as_ptr(), output.as_mut_ptr());
-    // SAFETY: the offset is not above `to + literal`, and what is loaded lies before that.
+    // SAFETY: the offset is not above `to + literal`, what is loaded ends at `to`, and that is below
+    // `size`.
     let value = unsafe { load_short(target.add(to + literal - offset), length) };
     let mask = u32::MAX >> (32 - 8 * width);
     // SAFETY: AHEAD stored bytes follow, as tested above.
     let copy_bytes = unsafe { load4(source.add(next)) } as u32 & mask;
-    while from + AHEAD <= stored.len() && to < size {
+    while from <= last && to < size {
         // SAFETY: what is loaded lies at most AHEAD behind `from`; what is written takes at most
         // 24 bytes from `to` on, and SLACK bytes follow behind `size`.
         unsafe {
