@@ -146,7 +146,7 @@ def abandon(tasks: Iterable[Task[Any]]) -> None:
 
 def count() -> int:
     """How many threads there are."""
-    return pa.cpu_count()
+    return int(pa.cpu_count())
 
 
 @cache
