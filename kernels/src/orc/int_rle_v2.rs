@@ -78,13 +78,17 @@ impl Patched {
         let entry_width = WIDTHS
             .into_iter()
             .find(|width| *width >= gap_width + patch_width);
+        let patches = usize::from(bytes[3] & 31);
+        if patches == 0 {
+            return corrupt("a patched run without patches");
+        }
         match entry_width {
             Some(entry_width) => Ok(Patched {
                 head: Head::of(bytes[0], bytes[1]),
                 base_size: usize::from(bytes[2] >> 5) + 1,
                 patch_width,
                 entry_width,
-                patches: usize::from(bytes[3] & 31),
+                patches,
             }),
             None => corrupt("patches of more than 64 bits"),
         }

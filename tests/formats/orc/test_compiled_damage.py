@@ -37,8 +37,9 @@ def test_damaged_streams_are_the_same_for_both_decoders(shard: int) -> None:
         for name, scan in (("all", whole), ("window", whole.skip(first).head(9))):
             with fs.trace() as seen:
                 found = read(scan)
-            with without_kernels():
+            with without_kernels(), fs.trace() as alone:
                 expected = read(scan)
+            assert not alone.decoded_by["kernels"]
             # Kernels do not decode rows that nobody wants, and so do not see what is wrong there.
             assert found is not None or expected is None, what
             if name == "all":
