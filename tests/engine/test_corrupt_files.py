@@ -209,3 +209,25 @@ def test_a_file_that_is_not_there_is_an_error(tmp_path: Path) -> None:
         fs.scan([tmp_path / "0.bin", tmp_path / "no"], on_corrupt="skip").to_arrow()
     with pytest.raises(ValueError, match="skip"):
         fs.scan(tmp_path, on_corrupt="ignore")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("wrong", ["footer", "page", "type"])
+@pytest.mark.parametrize("at", [1, 3])
+def test_the_error_of_a_file_comes_behind_the_rows_of_the_files_before(at: int, wrong: str) -> None:
+    files = [parquet(ROWS * place) for place in range(5)]
+    other = io.BytesIO()
+    pq.write_table(pa.table({"n": ["x"], "s": ["y"]}), other)
+    files[at] = {
+        "footer": files[at][:-20] + b"\xff" * 12 + files[at][-8:],
+        "page": damaged_page(files[at], 0),
+        "type": other.getvalue(),
+    }[wrong]
+    expected, first = list(range(ROWS * at)), ROWS * at
+    scan = fs.scan(files)
+    conditions = [col("n") != first + 3, col("n") + 1 != first + 4, col("n") >= 0]
+    for asked in [scan, *map(scan.filter, conditions)]:
+        found: list[int] = []
+        with pytest.raises(fs.FretsawError):
+            found.extend(n for batch in asked.batches() for n in batch["n"].to_pylist())
+        assert found == expected
+        assert numbers(asked.head(first)) == expected

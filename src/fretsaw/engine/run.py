@@ -28,7 +28,7 @@ from fretsaw.engine.under_way import (
     start_decoding,
 )
 from fretsaw.engine.verdicts import tell
-from fretsaw.errors import FileFormatError
+from fretsaw.errors import FileFormatError, FretsawError
 from fretsaw.model.blocks import PageIndex
 from fretsaw.model.schema import SchemaNode
 from fretsaw.model.selection import RowSelection
@@ -105,6 +105,8 @@ class Execution(Generic[T_co]):
         self._corrupt = corrupt
         self._ended: list[OpenFile] = []
         """Files of which nothing more is read, since they are damaged."""
+        self._failure: FretsawError | None = None
+        """What went wrong ahead of the consumer, behind all that is under way."""
         self._piece_bytes = piece_bytes
         self._reach = float(max(window.rows_needed or 0, 1))
         """Rows to search next where few may be enough."""
@@ -130,10 +132,13 @@ class Execution(Generic[T_co]):
                 if results:
                     yield results.pop()
                 self._advance(may_wait=True)
+            if self._failure is not None and not self._window.is_over:
+                raise self._failure
         finally:
             finding = [c.finding for c in self._candidates if c.finding is not None]
             decoding = [task for piece in self._pieces for _, task in piece.tasks]
             threads.abandon([*finding, *decoding])
+            self._failure = None  # whose traceback keeps all of this
             buffer_pool.release()
 
     def _finished(self, piece: Piece) -> list[T_co]:
@@ -185,14 +190,24 @@ class Execution(Generic[T_co]):
                 return
             if not self._candidates[0].is_ready(may_wait) and (self._pieces or not may_wait):
                 return
-            together = self._next_together(may_wait)
+            together, window = self._next_together(may_wait), self._window
             try:
                 self._decode(together)
-            except FileFormatError as error:
-                if not self._corrupt.may_skip:
-                    raise
-                self._end(together[0].work.file, error)
-                self._forget_candidates(together[0].work.file)
+            except FretsawError as error:
+                if isinstance(error, FileFormatError) and self._corrupt.may_skip:
+                    self._end(together[0].work.file, error)
+                    self._forget_candidates(together[0].work.file)
+                    continue
+                self._window = window
+                self._fail(error)
+
+    def _fail(self, error: FretsawError) -> None:
+        """Begin nothing more; the error comes behind the rows that were found before it."""
+        findings = [c.finding for c in self._candidates if c.finding is not None]
+        threads.abandon(findings)
+        self._candidates.clear()
+        self._waiting = iter(())
+        self._failure = error
 
     def _find_more(self) -> None:
         """Begin to search the next rows, as far as they are surely or likely needed."""
@@ -202,7 +217,10 @@ class Execution(Generic[T_co]):
             needed = self._window.rows_needed
             if needed is not None and rows >= needed:
                 return
-            following = next(self._waiting, None)
+            try:
+                following = next(self._waiting, None)
+            except FretsawError as error:  # which comes behind the rows of the files before
+                self._failure, following = error, None
             if following is None:
                 return
             self._candidates.append(following)
