@@ -20,7 +20,7 @@ use crate::value_set::{Cuts, NAN_KEY, Order, ValueSet};
 use crate::values::{Form, Physical, Target, Unit, Values};
 
 /// Both sides must speak the same protocol; fretsaw leaves other kernels alone.
-const PROTOCOL: u32 = 2;
+const PROTOCOL: u32 = 3;
 
 /// What all parts of a leaf have in common: its type, its layers, and what it becomes.
 #[pyclass(frozen, module = "fretsaw_kernels")]

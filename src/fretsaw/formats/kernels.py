@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from fretsaw.model.locks import importing
 
-PROTOCOL = 2
+PROTOCOL = 3
 """What the functions of the kernels take and give, as a number that both sides must agree on."""
 
 

@@ -34,8 +34,8 @@ def offset_index(data: bytes, whole: PageIndex) -> PageIndex:
     """The pages of a chunk that has an offset index, given the chunk as one page."""
     start, num_rows = int(whole.offsets[0]), int(whole.boundaries[-1])
     end = start + int(whole.sizes[0])
-    parse = getattr(load_kernels(), "parse_page_places", None)
-    parsed = None if parse is None else parse(data, num_rows, start, end)
+    kernels = load_kernels()
+    parsed = None if kernels is None else kernels.parse_page_places(data, num_rows, start, end)
     if parsed is not None:
         numbers = np.frombuffer(parsed, np.int64)
         count = len(numbers) // 3

@@ -241,4 +241,4 @@ def read_outline(data: bytes) -> Outline:
     parsed = None if kernels is None else kernels.parse_footer(data)
     if kernels is None or parsed is None:
         return DecodedOutline(data)
-    return ParsedOutline(data, parsed, getattr(kernels, "parse_chunk", lambda *_: None))
+    return ParsedOutline(data, parsed, kernels.parse_chunk)
