@@ -167,3 +167,13 @@ def test_a_number_is_no_text(lake: Path) -> None:
         fs.scan(lake).with_file_path().filter(col("path") > 7).to_arrow()
     with pytest.raises(fs.ColumnNotFoundError):
         fs.scan(lake).filter("index > 7").to_arrow()
+
+
+@pytest.mark.parametrize("writer", ["parquet", "orc"])
+def test_numbers_and_statistics_rule_a_block_out_together(writer: str) -> None:
+    data = written(pa.table({"v": range(6)}), writer, [1] * 6)
+    condition = (col("index") % 2 == 0) | (col("v") == 3)
+    scan = fs.scan(data).with_row_index().filter(condition)
+    assert scan.to_arrow()["v"].to_pylist() == [0, 2, 3, 4]
+    assert scan.tail(2).to_arrow()["v"].to_pylist() == [3, 4]
+    assert scan.count() == 4

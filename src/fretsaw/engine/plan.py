@@ -155,7 +155,9 @@ class FilePlan:
                 yield block, is_proven or here
             elif not self.whole.none[place]:
                 is_proven = bool(self.whole.all[place])
-                yield block, is_proven or simplified(here, partial(self._known, place))
+                left = is_proven or simplified(here, partial(self._known, place))
+                if left is not False:  # by the numbers of its rows and by statistics together
+                    yield block, left
 
     def _opened(self, undecided: Sequence[tuple[Block, Condition]]) -> list[OpenBlock]:
         readers = self.file.open_blocks([block for block, _ in undecided])
