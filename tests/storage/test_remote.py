@@ -11,6 +11,7 @@ from typing import Any
 import fsspec
 import obstore
 import pyarrow as pa
+import pyarrow.orc
 import pyarrow.parquet as pq
 import pytest
 
@@ -308,3 +309,15 @@ def test_first_rows_need_no_full_listing(lake: Lake) -> None:
     obstore.put(lake._store, f"{lake._prefix}/z/day=1/a.parquet", data)
     with pytest.raises(fs.SchemaMismatchError, match="lies in a folder day="):
         fs.scan(f"{lake.url}/", storage_options=lake.options).count()
+
+
+def test_streams_without_bytes_are_not_asked_for() -> None:
+    numbers = [n * 0x9E3779B97F4A7C15 % (1 << 63) for n in range(20_000)]
+    nulls = pa.nulls(len(numbers), pa.list_(pa.int64()))  # whose lengths and items are no bytes
+    table = pa.table({"t": nulls, "n": numbers})
+    sink = io.BytesIO()
+    pa.orc.write_table(table, sink, compression="uncompressed")
+    assert len(sink.getvalue()) > 128 << 10  # so that not all of it comes with the end
+    memory: Any = obstore.store.MemoryStore()
+    obstore.put(memory, "x/a.orc", sink.getvalue())
+    assert fs.scan("x/", storage_options=memory).to_arrow().equals(table)
