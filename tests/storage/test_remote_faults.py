@@ -105,6 +105,13 @@ def test_what_cannot_pass_is_tried_once(url: str, s3: Proxy, fault: Fault, messa
     assert len([seen for seen in s3.seen if seen.method == "GET"]) == 1
 
 
+def test_a_name_is_not_taken_for_a_status(url: str, s3: Proxy) -> None:
+    odd = url.rpartition("/")[0] + "/status code: 200.parquet"
+    s3.spoil = lambda seen: Fault(status=403, code="AccessDenied")
+    with pytest.raises(fs.StorageError, match=r"the credentials are refused or do not suffice"):
+        scan(odd, s3).count()
+
+
 def test_a_store_without_ranges_is_an_error(url: str, s3: Proxy) -> None:
     s3.spoil = lambda seen: Fault(whole=True)
     with pytest.raises(fs.StorageError, match="does not answer range requests"):

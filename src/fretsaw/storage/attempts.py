@@ -127,14 +127,15 @@ def told(error: BaseException) -> tuple[bool, str]:
         return True, "the store does not answer in time; check the network"
     if kind == "ShortBody":
         return True, _BODY
-    found = re.search(r"status code: (\d{3})", text)
+    # The name of the file comes first, and may read like a status itself.
+    found = re.search(r"non-2xx status code: (\d{3})", text)
     status = int(found[1]) if found else None
     code = re.search(r"<Code>(\w+)</Code>", text)
     shown = f" ({code[1]})" if code else ""
     if code and code[1] in _CODES:
         return False, _CODES[code[1]]
     if kind in ("PermissionDeniedError", "UnauthenticatedError"):
-        return False, _REASONS[status or 403] + shown
+        return False, _REASONS.get(status or 403, _REASONS[403]) + shown
     if status is not None:
         reason = _REASONS.get(status, "check the URL and the store")
         if status >= 500:
