@@ -32,6 +32,7 @@ from fretsaw.engine.summary import Plan
 from fretsaw.formats.interface import ReadOptions
 from fretsaw.model.block_predicates import BlockPredicate
 from fretsaw.model.locks import importing
+from fretsaw.model.runs import unique
 from fretsaw.model.schema import Path
 from fretsaw.model.selection import RowSelection
 from fretsaw.model.shown import html_table
@@ -179,7 +180,7 @@ class Scan:
         self._require_no_window()
         if self.request.query.rows is not None:
             raise ValueError("select_rows() was called before: combine the selections with &")
-        numbers = rows if isinstance(rows, RowSelection) else np.unique(to_row_numbers(rows))
+        numbers = rows if isinstance(rows, RowSelection) else unique(to_row_numbers(rows))
         return self._with(rows=numbers)
 
     def skip(self, n: int) -> "Scan":
@@ -317,15 +318,14 @@ class Scan:
                 "skip(), head() and tail(), or use select_rows() instead of take()"
             )
         numbers = rows.indices() if isinstance(rows, RowSelection) else to_row_numbers(rows)
-        unique, positions = np.unique(numbers, return_inverse=True)
-        found = self._with(rows=unique).to_arrow()
-        in_order = len(unique) == len(numbers) and bool((np.diff(positions) > 0).all())
-        if in_order:
+        distinct = unique(numbers)
+        found = self._with(rows=distinct).to_arrow()
+        if np.array_equal(distinct, numbers):
             return found
         with importing:
             from fretsaw.results.tables import take
 
-        return take(found, positions)
+        return take(found, np.searchsorted(distinct, numbers))
 
     def count(self) -> int:
         """How many rows the scan returns; reads no data page where metadata prove the answer."""

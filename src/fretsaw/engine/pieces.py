@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from fretsaw.model.blocks import Int64s, PageIndex
+from fretsaw.model.runs import unique
 from fretsaw.model.selection import RowSelection
 
 
@@ -62,7 +63,7 @@ def ramp(
     The first has about `first` rows, none many more than `most`; cuts are made between pages.
     """
     begin, end = int(rows.starts[0]), int(rows.ends[-1])
-    cuts = np.unique(np.concatenate([index.boundaries for index in pages]))
+    cuts = unique(np.concatenate([index.boundaries for index in pages]))
     cuts = cuts[(cuts > begin) & (cuts < end)]
     while begin < end:
         if backward:
@@ -84,7 +85,7 @@ def _cheap_cuts(
     pages: Sequence[PageIndex], begin: int, end: int, most: float
 ) -> tuple[Int64s, Int64s]:
     """Rows where a cut costs no more than `most`, and how many bytes are decoded twice there."""
-    rows = np.unique(np.concatenate([index.boundaries for index in pages]))
+    rows = unique(np.concatenate([index.boundaries for index in pages]))
     rows = rows[(rows > begin) & (rows < end)]
     costs = np.zeros(len(rows))
     for index in pages:

@@ -5,6 +5,7 @@ number; what does not fit is a `TypeError` or `ValueError` that says what was gi
 """
 
 import operator
+import sys
 from collections.abc import Sequence
 from typing import Any, SupportsIndex
 
@@ -55,7 +56,8 @@ def to_booleans(values: ArrayLike, name: str) -> NDArray[np.bool_]:
     array = np.asarray(values)
     if array.ndim != 1:
         raise TypeError(f"{name} must be a one-dimensional boolean array, got {values!r}")
-    if np.ma.is_masked(values) or array.dtype == object:  # Arrow's nulls make an object array
+    is_masked = "numpy.ma" in sys.modules and np.ma.is_masked(values)
+    if is_masked or array.dtype == object:  # Arrow's nulls make an object array
         raise ValueError(f"{name} must not hold a null: a row is selected or not")
     if array.size and array.dtype != bool:
         raise TypeError(f"{name} must be boolean, got {array.dtype}")

@@ -15,6 +15,20 @@ RowRuns: TypeAlias = tuple[NDArray[Any], NDArray[Any]]
 _ZERO = np.zeros(1, np.int64)
 
 
+def unique(values: Int64Array) -> Int64Array:
+    """The values in order, each once.
+
+    NumPy's own imports a module at its first call, in the midst of which a process may be forked.
+
+    >>> unique(np.array([3, 1, 3]))
+    array([1, 3])
+    """
+    ordered = np.sort(values)
+    is_new = np.ones(ordered.size, dtype=np.bool_)
+    np.not_equal(ordered[1:], ordered[:-1], out=is_new[1:])
+    return ordered[is_new]
+
+
 def runs_of(mask: NDArray[np.bool_]) -> RowRuns:
     """The runs of rows that a mask is true for."""
     framed = np.zeros(mask.size + 2, dtype=np.bool_)

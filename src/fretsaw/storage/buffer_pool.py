@@ -21,6 +21,8 @@ KEPT = 128 << 20
 """Bytes that are kept for the next scan."""
 _ALIGNMENT = 64
 
+pa.allocate_buffer(1)  # Arrow's memory pool is made at its first use; no fork may come meanwhile
+
 
 class Lease:
     """One stretch of memory, given out from its beginning to its end."""

@@ -11,6 +11,8 @@ from io import BytesIO
 from types import SimpleNamespace
 from typing import Any, TypeVar
 
+# The decoder imports it at its first call; no process may be forked meanwhile.
+import thrift.protocol.TBase  # noqa: F401
 from thrift.protocol.TCompactProtocol import TCompactProtocolAccelerated
 from thrift.protocol.TProtocol import TProtocolException
 from thrift.Thrift import TType
