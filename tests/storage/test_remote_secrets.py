@@ -6,6 +6,7 @@ import traceback
 import uuid
 from pathlib import Path
 
+import fsspec
 import obstore
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -78,6 +79,15 @@ def test_secrets_of_urls_are_not_shown() -> None:
             assert servers.SECRET not in text
     finally:
         server.close()
+
+
+def test_chains_of_protocols_are_urls_and_show_no_secret() -> None:
+    with fsspec.filesystem("memory").open("/chained/a.parquet", "wb") as file:
+        pq.write_table(pa.table({"n": range(100)}), file)
+    assert fs.scan("simplecache::memory://chained/a.parquet").count() == 100
+    with pytest.raises(fs.FretsawError, match="nowhere::https://host/a") as caught:
+        fs.scan(f"nowhere::https://user:{servers.SECRET}@host/a").count()
+    assert servers.SECRET not in str(caught.value)
 
 
 def test_profiles_are_resolved(

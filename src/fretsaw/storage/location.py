@@ -14,7 +14,8 @@ StorageOptions: TypeAlias = Mapping[str, Any] | Any
 """How to reach URLs: options by their names, or a store of `obstore`, or a file system of `fsspec`.
 """
 
-_URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
+_URL = re.compile(r"((?:[A-Za-z0-9+.-]+::)*[A-Za-z][A-Za-z0-9+.-]*)://")
+"""Protocols may be chained, as fsspec has it: `simplecache::https://host/file`."""
 HTTP = ("http", "https")
 
 
@@ -107,7 +108,11 @@ def divide(url: str) -> tuple[str, str]:
 
 
 def without_secrets(url: str) -> str:
-    """A URL without password and query, which may sign it."""
+    """A URL, or a chain of them, without password and query, which may sign it."""
+    return "::".join(map(_without_secrets, url.split("::")))
+
+
+def _without_secrets(url: str) -> str:
     parts = urlsplit(url)
     _, at, host = parts.netloc.rpartition("@")
     user = parts.netloc[: -len(host) - 1] if at else ""
