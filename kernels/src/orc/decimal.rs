@@ -13,6 +13,8 @@ use crate::values::Values;
 const LONGEST: usize = 19;
 /// Ten to this power is the largest that 128 bits hold.
 const MOST_SCALE: i64 = 38;
+/// The same of 64 bits.
+const MOST_SHORT: u64 = 18;
 const TOO_LARGE: Refusal = Refusal::NotMine("decimals that are too large for their type");
 
 /// Decimals with a scale each, which become those of one scale.
@@ -43,11 +45,11 @@ fn parse(bytes: &[u8]) -> Result<(i128, usize)> {
 }
 
 /// The same number with another scale; digits that it has no place for are cut off.
-fn rescale(value: i128, from: i64, to: i64) -> Result<i128> {
+fn rescale(value: i128, from: i64, to: i64, most: u64) -> Result<i128> {
     if from == to {
         return Ok(value);
     }
-    if !(0..=MOST_SCALE).contains(&from) {
+    if !(0..=MOST_SCALE).contains(&from) || to.abs_diff(from) > most {
         return corrupt("decimals of a scale that none has");
     }
     let power = 10i128.pow((to - from).unsigned_abs() as u32);
@@ -85,14 +87,24 @@ impl Decoder for Decimals<'_> {
         self.scales.read(count, &mut self.scratch)?;
         let bytes = fixed(output)?;
         grow(bytes, count.saturating_mul(16))?;
+        let most = if self.is_short {
+            MOST_SHORT
+        } else {
+            MOST_SCALE as u64
+        };
         for &scale in &self.scratch {
             let (value, size) = parse(self.data.fill(LONGEST)?)?;
             self.data.pass(size);
-            let value = rescale(value, scale, self.scale)?;
-            if self.is_short && i64::try_from(value).is_err() {
+            let scaled = rescale(value, scale, self.scale, most)?;
+            if self.is_short
+                && [value, scaled]
+                    .map(i64::try_from)
+                    .iter()
+                    .any(|v| v.is_err())
+            {
                 return Err(TOO_LARGE);
             }
-            bytes.extend_from_slice(&value.to_le_bytes());
+            bytes.extend_from_slice(&scaled.to_le_bytes());
         }
         Ok(())
     }

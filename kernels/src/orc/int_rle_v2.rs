@@ -13,6 +13,10 @@ const WIDTHS: [usize; 32] = [
 ];
 const LONGEST_VARINT: usize = 10;
 const MOST_PATCHES: usize = 31;
+/// A longer gap than this is told by entries of no patch.
+const LONGEST_GAP: u64 = 255;
+/// No writer has two patches of a value or one of nothing, and readers make different values of them.
+const ODD_PATCHES: Refusal = Refusal::NotMine("patches that are no writer's");
 /// Bytes behind a group that a load of its last value may touch.
 const SLACK: usize = 8;
 /// Values that are unpacked together: they begin and end with a byte, whatever the width.
@@ -208,13 +212,21 @@ fn decode_patched(run: &[u8], values: &mut [i64]) -> Result<()> {
     let entries = &mut entries[..patched.patches];
     unpack(&run[patches..end], patched.entry_width, entries);
     let mask = u64::MAX >> (64 - patched.patch_width);
-    let mut place = 0;
-    for &entry in &*entries {
+    let (mut place, mut following) = (0, 0);
+    for (number, &entry) in entries.iter().enumerate() {
         let (gap, patch) = (entry as u64 >> patched.patch_width, entry as u64 & mask);
-        place += gap as usize;
-        if patch == 0 {
-            continue; // a gap that is too long for one
+        let goes_on = patch == 0 && gap == LONGEST_GAP && number + 1 < patched.patches;
+        if gap > LONGEST_GAP || (patch == 0 && !goes_on) {
+            return Err(ODD_PATCHES);
         }
+        place += gap as usize;
+        if goes_on {
+            continue;
+        }
+        if place < following {
+            return Err(ODD_PATCHES);
+        }
+        following = place + 1;
         match (values.get_mut(place), patch.checked_shl(width as u32)) {
             (Some(value), Some(patch)) => *value |= patch as i64,
             (None, _) => return corrupt("a patch behind the last value of its run"),
