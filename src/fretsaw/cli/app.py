@@ -349,3 +349,18 @@ def _engines(engine: EngineName | None, master: str | None, quiet: bool) -> "Eng
     if master is not None and not on_spark:
         raise typer.BadParameter("--master is Spark's: add --engine spark")
     return Engines(on_spark, master, quiet)
+
+
+@app.command()
+@reporting()
+def dive(
+    file: Annotated[str, typer.Argument(help="A file or a URL.", metavar="FILE")],
+    where: Annotated[
+        str | None, typer.Option(metavar="SQL", help="Begin with this filter.")
+    ] = None,
+    storage_option: StorageOptions = None,
+) -> None:
+    """Walk through a file on the screen: blocks, columns, pages, values."""
+    from fretsaw.cli import dive
+
+    dive.dive(file, where, storage_options(storage_option or ()))

@@ -76,8 +76,8 @@ class _Column:
 def _column(field: pa.Field, values: pa.ChunkedArray) -> _Column:
     kind = field.type
     is_number = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
-    cells = [None if text is None else _cut(text, _CELL) for text in _texts(values)]
-    name, type_name = _cut(field.name, _CELL), _cut(str(kind), _TYPE)
+    cells = [None if text is None else cut(text, _CELL) for text in texts(values)]
+    name, type_name = cut(field.name, _CELL), cut(str(kind), _TYPE)
     return _Column(name, type_name, is_number, cells)
 
 
@@ -93,7 +93,7 @@ def _width(columns: Sequence[_Column]) -> int:
     return sum(column.width + _BETWEEN for column in columns)
 
 
-def _cut(text: str, width: int) -> str:
+def cut(text: str, width: int) -> str:
     """A text on one line and no wider than that, without what a terminal would obey."""
     shown = text[: width + 1]
     if not shown.isprintable():
@@ -103,7 +103,7 @@ def _cut(text: str, width: int) -> str:
     return shown if cell_len(shown) <= width else set_cell_size(shown, width - 1) + "…"
 
 
-def _texts(values: pa.ChunkedArray) -> list[str | None]:
+def texts(values: pa.ChunkedArray) -> list[str | None]:
     """Each value as a person would write it."""
     if pa.types.is_temporal(values.type) and not pa.types.is_interval(values.type):
         return values.cast(pa.string()).to_pylist()  # type: ignore[no-any-return]
