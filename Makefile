@@ -16,7 +16,7 @@ WITH_KERNELS := no-kernels
 export FRETSAW_KERNELS := 0
 endif
 
-.PHONY: demo test test-fast test-all java kernels no-kernels check bench wheel clean
+.PHONY: demo test test-fast test-all java kernels no-kernels check bench docs wheel clean
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -84,6 +84,14 @@ endif
 bench: $(VENV)/.bench $(WITH_KERNELS)  ## make bench WORK=offset QUICK=1
 	$(BIN)/python -m benchmarks $(if $(WORK),--work $(WORK)) $(if $(QUICK),--quick)
 
+$(VENV)/.docs: $(INSTALLED)
+	$(BIN)/python -m pip install --quiet --editable '.[dev,docs]'
+	@touch $@
+
+docs: $(VENV)/.docs  ## the documentation as a site, into site/
+	$(BIN)/mkdocs build --strict --quiet
+	@echo "site/index.html"
+
 wheel: $(BIN)/python $(filter no-kernels,$(WITH_KERNELS))  ## both packages into dist/; the kernels for manylinux_2_28
 	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .
 ifneq ($(KERNELS),)
@@ -93,4 +101,4 @@ ifneq ($(KERNELS),)
 endif
 
 clean:
-	rm -rf $(VENV) demo-data dist kernels/target
+	rm -rf $(VENV) demo-data dist site kernels/target

@@ -12,6 +12,9 @@ import pytest
 from fretsaw.storage import footer_cache
 from tests.support import servers
 
+# They belong to the generator of the site, which `make docs` installs.
+collect_ignore = ["hooks.py", "sessions.py"]
+
 
 @pytest.fixture(autouse=True)
 def _store(request: pytest.FixtureRequest, doctest_namespace: dict[str, Any]) -> Iterator[None]:
