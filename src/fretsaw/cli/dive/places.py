@@ -258,7 +258,7 @@ def _with_left(left: object, first: str, second: str, *others: str) -> Sequence[
 def _left_of(view: View, first: int, count: int) -> str:
     if view.condition is None:
         return ""
-    return f", {int(view.condition.left(first, count)):,} rows may match"
+    return f", {int(view.condition.left([first], [count])[0]):,} rows may match"
 
 
 def _type(leaf: SchemaNode) -> str:
