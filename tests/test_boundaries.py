@@ -18,7 +18,7 @@ RANKS = (
     {"results"},
     {"scan", "datafile", "arguments", "versions", "cache"},
     {"spark"},
-    {"cli"},
+    {"cli", "__main__"},
 )
 RANK = {name: rank for rank, names in enumerate(RANKS) for name in names}
 EXCEPTIONS = {("scan", "spark")}

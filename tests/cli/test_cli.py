@@ -114,6 +114,20 @@ def test_nested_columns_go_to_json_and_csv_says_so(run: Run, tmp_path: Path) -> 
     assert "JSON" in ran.err
 
 
+@pytest.mark.parametrize(("command", "window"), [("head", "--head"), ("tail", "--tail")])
+def test_the_first_and_last_rows_have_commands(
+    run: Run, trips: Path, command: str, window: str
+) -> None:
+    table = pq.read_table(trips)
+    first = 0 if command == "head" else table.num_rows - 10
+    rows = values(run(command, trips, "--format", "json"))
+    assert rows == table.slice(first, 10).to_pylist()
+    options = ("--where", "city = 'LA'", "--columns", "id", "--format", "json")
+    assert (
+        run(command, trips, "-n", 3, *options).out == run("select", trips, window, 3, *options).out
+    )
+
+
 # Tables
 
 

@@ -1,12 +1,15 @@
 """What the `fretsaw` command says, its exit codes, what it leaves behind."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import fretsaw as fs
@@ -79,6 +82,48 @@ def test_damaged_files_are_named(run: Run, trips: Path, tmp_path: Path) -> None:
         assert f"{name}.parquet" in line
 
 
+def test_advice_names_options_of_the_command(run: Run, tmp_path: Path) -> None:
+    for name, table in (("a", {"n": [1]}), ("b", {"n": [1], "m": [2]})):
+        pq.write_table(pa.table(table), tmp_path / f"{name}.parquet")
+    a, b = tmp_path / "a.parquet", tmp_path / "b.parquet"
+    wider = tmp_path / "wider.parquet"
+    pq.write_table(pa.table({"n": pa.array([1], pa.int32())}), wider)
+    nested = tmp_path / "nested.parquet"
+    pq.write_table(pa.table({"n": [[1]]}), nested)
+    for arguments, advice in (
+        (("select", b, a, "--columns", "m"), "--missing null"),
+        (("select", a, wider), "--types widen"),
+        (("select", a, "--output", b), "--overwrite"),
+        (("select", nested, "--format", "csv"), "--drop"),
+    ):
+        ran = run(*arguments)
+        assert ran.code == 1
+        assert advice in ran.err
+        assert not re.search(r"fs\.|\w\(\)|\w=[\"'T]", ran.err), ran.err
+
+
+@pytest.mark.parametrize("command", ["select", "head", "tail", "count", "explain", "completion"])
+def test_help_fits_a_screen_and_has_an_example(run: Run, command: str) -> None:
+    lines = run(command, "--help").out.decode().splitlines()
+    assert len(lines) <= 40
+    assert max(map(len, lines)) <= 100
+    assert any(line.strip().startswith("Example: ") for line in lines)
+
+
+@pytest.mark.parametrize("module", ["fretsaw", "fretsaw.cli"])
+def test_the_command_is_a_module_too(module: str) -> None:
+    shown = subprocess.check_output([sys.executable, "-m", module, "--version"], text=True)
+    assert shown == f"fretsaw {fs.__version__}\n"
+
+
+def test_shells_are_told_how_a_line_goes_on(run: Run) -> None:
+    for shell in ("bash", "zsh", "fish"):
+        assert b"_FRETSAW_COMPLETE" in run("completion", shell).out
+    asked = {"_FRETSAW_COMPLETE": "bash_complete", "COMP_WORDS": "fretsaw sel", "COMP_CWORD": "1"}
+    found = subprocess.check_output(COMMAND, env={**os.environ, **asked}, text=True)
+    assert found == "plain,select\n"
+
+
 def test_help_and_version(run: Run) -> None:
     assert b"select" in run("--help").out
     assert b"--where" in run("select", "-h").out
@@ -99,7 +144,7 @@ def test_help_imports_nothing_heavy() -> None:
 
 @pytest.mark.parametrize(
     ("module", "arguments", "extra"),
-    [("typer", "'--help'", "cli"), ("py4j", "'count', '.', '--engine', 'spark'", "spark")],
+    [("click", "'--help'", "cli"), ("py4j", "'count', '.', '--engine', 'spark'", "spark")],
 )
 def test_what_is_not_installed_is_named(module: str, arguments: str, extra: str) -> None:
     code = (

@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import pyarrow as pa
 
@@ -17,6 +17,9 @@ from fretsaw.cli.progress import Status
 from fretsaw.cli.reads import Reads
 from fretsaw.errors import CorruptFileWarning, FretsawError
 from fretsaw.model.trace import trace
+
+if TYPE_CHECKING:
+    from fretsaw.cli.output import Target
 
 
 class Engine(Protocol):
@@ -32,8 +35,8 @@ class Engine(Protocol):
     def count(self) -> int:
         """How many rows there are."""
 
-    def write(self, path: str, format: str) -> None:
-        """The rows as a directory of files, complete or absent."""
+    def write(self, target: "Target") -> None:
+        """The rows as a file or a directory of files, complete or absent."""
 
     def explain(self, run: bool) -> str:
         """What would be read, and with `run` what was, as text."""
@@ -109,11 +112,12 @@ class Local:
         self._rows = self._scan.count()
         return self._rows
 
-    def write(self, path: str, format: str) -> None:
-        from fretsaw.cli.output import write_parts
+    def write(self, target: "Target") -> None:
+        from fretsaw.cli.output import write_target
 
-        files, access = self._options.files(), self._options.access
-        write_parts(self.batches(), self.schema, files, path, format, access)
+        write_target(
+            self.batches(), self.schema, self._options.files(), target, self._options.access
+        )
 
     def explain(self, run: bool) -> str:
         return self._scan.explain(run)

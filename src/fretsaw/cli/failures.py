@@ -1,6 +1,6 @@
 """How a command ends when it cannot go on: a message, an exit code, no traceback.
 
-1 is an error, 2 (by typer) a wrong use; 128 and a signal's number stand for being stopped by it,
+1 is an error, 2 (by click) a wrong use; 128 and a signal's number stand for being stopped by it,
 a closed pipe included. What is none of these is a fault of fretsaw, and its traceback is shown.
 """
 
@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
 
+from fretsaw.cli.advice import in_words_of_the_command
 from fretsaw.errors import FretsawError
 
 _ENDING = (signal.SIGTERM, signal.SIGHUP)
@@ -37,11 +38,11 @@ def reporting() -> Iterator[None]:
     except MemoryError as error:
         _exit(1, f"not enough memory{_because(error)}; select fewer columns")
     except FretsawError as error:
-        _exit(1, str(error))
+        _exit(1, in_words_of_the_command(str(error)))
     except OSError as error:
         _exit(1, _os_message(error))
     except ValueError as error:
-        _exit(1, str(error))
+        _exit(1, in_words_of_the_command(str(error)))
 
 
 def _exit(code: int, message: str = "") -> None:

@@ -1,9 +1,10 @@
 """What a command asks for, and the scan that reads it."""
 
 import csv
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Any, Literal
 
 from fretsaw.scan import Scan, scan
 from fretsaw.storage.listing import Entry, list_sources, origins_of
@@ -14,7 +15,8 @@ from fretsaw.storage.location import Access
 class CommandOptions:
     """Files, columns and rows, as options name them."""
 
-    sources: Sequence[str]
+    sources: Sequence[str | bytes]
+    """Paths and URLs, and what came through standard input."""
     where: Sequence[str] = ()
     columns: Sequence[str] | None = None
     skip: int | None = None
@@ -32,6 +34,15 @@ class CommandOptions:
     storage: Mapping[str, str] = field(default_factory=dict, repr=False)
     """How URLs are reached."""
     timestamps: Literal["ns", "us"] = "ns"
+    int96: Literal["ns", "us", "ms"] = "ns"
+
+    @classmethod
+    def of(cls, given: Mapping[str, Any]) -> "CommandOptions":
+        """What was given on the command line, by the names of these fields."""
+        named = dict(given)
+        sources = read_sources(named.pop("sources"))
+        hive, indexes = not named.pop("no_hive"), not named.pop("no_indexes")
+        return cls(sources, hive=hive, indexes=indexes, **named)
 
     @property
     def access(self) -> Access:
@@ -60,6 +71,7 @@ class CommandOptions:
             on_corrupt=self.on_corrupt,
             indexes=self.indexes,
             timestamps=self.timestamps,
+            int96=self.int96,
         )
         if self.columns is not None:
             asked = asked.select(*self.columns)
@@ -84,6 +96,15 @@ class CommandOptions:
         if self.tail is not None:
             return self
         return replace(self, head=rows if self.head is None else min(rows, self.head))
+
+
+def read_sources(names: Sequence[str]) -> list[str | bytes]:
+    """The sources by their names; `-` is all that comes through standard input."""
+    if names.count("-") > 1:
+        raise ValueError("standard input can be read once: name - once")
+    if "-" in names and (sys.stdin is None or sys.stdin.isatty()):
+        raise ValueError("there is no file on standard input: fretsaw ... - < FILE")
+    return [sys.stdin.buffer.read() if name == "-" else name for name in names]
 
 
 def new_names(pairs: Sequence[str]) -> dict[str, str]:

@@ -1,15 +1,17 @@
-"""Where rows go: to stdout as they come, or into a directory that is complete or absent."""
+"""Where rows go: to stdout as they come, or to a file or directory, complete or absent."""
 
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import BinaryIO
 
 import pyarrow as pa
 import pyarrow.csv
 
 from fretsaw.results.write.files import write_file
-from fretsaw.results.write.formats import require_types
+from fretsaw.results.write.formats import format_of, require_types
 from fretsaw.results.write.json_lines import lines
+from fretsaw.results.write.partitions import require_no_input_in
 from fretsaw.results.write.places import destination, part_of, staged_directory
 from fretsaw.results.write.text import csv_table, require_text
 from fretsaw.storage.listing import Entry
@@ -36,20 +38,43 @@ def write_stdout(batches: Iterator[pa.RecordBatch], schema: pa.Schema, format: s
     out.flush()
 
 
-def write_parts(
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A file or a directory to write, and how."""
+
+    path: str
+    format: str
+    is_file: bool
+    overwrite: bool = False
+
+    @classmethod
+    def at(cls, path: str, format: str | None = None, overwrite: bool = False) -> "Target":
+        """What a path stands for: a file, if its suffix is that of a format."""
+        try:
+            suffix = format_of(path)
+        except ValueError:
+            suffix = None
+        return cls(path, format or suffix or "parquet", suffix is not None, overwrite)
+
+
+def write_target(
     batches: Iterator[pa.RecordBatch],
     schema: pa.Schema,
-    inputs: Iterable[Entry],
-    path: str,
-    format: str,
+    inputs: Sequence[Entry],
+    target: Target,
     access: Access | None = None,
 ) -> None:
-    """Write rows into a directory of files; without any, one file says what the columns are."""
-    with staged_directory(destination(path, inputs, access)) as folder:
+    """Write rows to a file or into a directory; without any, a file says what the columns are."""
+    place = destination(target.path, inputs, access)
+    if target.is_file:
+        write_file(batches, schema, place, target.format, overwrite=target.overwrite)
+        return
+    require_no_input_in(place, inputs)
+    with staged_directory(place, target.overwrite) as folder:
         first, number = next(batches, None), 0
         while first is not None or number == 0:
-            place = part_of(folder, f"part-{number:05}.{format}")
-            write_file(_part(first, batches), schema, place, format)
+            part = part_of(folder, f"part-{number:05}.{target.format}")
+            write_file(_part(first, batches), schema, part, target.format)
             first, number = next(batches, None), number + 1
 
 

@@ -19,6 +19,7 @@ from pyspark.sql import SparkSession
 
 from fretsaw.cli.engines import is_submitted
 from fretsaw.cli.options import CommandOptions
+from fretsaw.cli.output import Target, write_target
 from fretsaw.cli.progress import Status, left_out, was_skipped
 from fretsaw.cli.reads import file_size
 from fretsaw.errors import CorruptFileWarning, FretsawError
@@ -40,7 +41,8 @@ class OnSpark:
     """Reads by tasks of Spark."""
 
     def __init__(self, options: CommandOptions, master: str | None) -> None:
-        self._total = sum(map(file_size, options.files()))
+        self._files = options.files()
+        self._total = sum(map(file_size, self._files))
         self._access = options.access
         self._scan = options.scan()  # what is wrong with it is told before Spark is started
         # The summary says what was skipped.
@@ -59,8 +61,16 @@ class OnSpark:
         self._counted = self._job.count()
         return self._counted
 
-    def write(self, path: str, format: str) -> None:
-        self._job.write(path, format, self._access)
+    def write(self, target: Target) -> None:
+        if target.is_file:  # by one writer: rows come here, in their order
+            write_target(self.batches(), self.schema, self._files, target, self._access)
+        elif target.overwrite:
+            raise FretsawError(
+                f"{target.path}: a directory that Spark writes is a new one: leave out --overwrite "
+                "and name another, or name a file by its suffix"
+            )
+        else:
+            self._job.write(target.path, target.format, self._access)
 
     def explain(self, run: bool) -> str:
         text = str(self._scan.plan())

@@ -4,10 +4,14 @@ What writes rows is imported by who needs it: a count needs none of it.
 """
 
 import sys
+from typing import TYPE_CHECKING
 
 from fretsaw.cli.engines import Engines, is_submitted
 from fretsaw.cli.options import CommandOptions
 from fretsaw.cli.progress import Reporter, counted
+
+if TYPE_CHECKING:
+    from fretsaw.cli.output import Target
 
 
 def show(options: CommandOptions, engines: Engines) -> None:
@@ -41,12 +45,12 @@ def stream(options: CommandOptions, engines: Engines, format: str) -> None:
         reporter.summarize(engine.status())
 
 
-def write(options: CommandOptions, engines: Engines, path: str, format: str) -> None:
-    """Write all rows into a directory."""
+def write(options: CommandOptions, engines: Engines, target: "Target") -> None:
+    """Write all rows to a file or into a directory."""
     reporter = Reporter(engines.quiet)
     with engines.open(options) as engine:
         with reporter.watch(engine.status):
-            engine.write(path, format)
+            engine.write(target)
         reporter.summarize(engine.status())
 
 

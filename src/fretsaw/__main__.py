@@ -1,0 +1,5 @@
+"""The command, as `python -m fretsaw`."""
+
+from fretsaw.cli import main
+
+main()
